@@ -1,0 +1,1 @@
+"""The corpus: documents in, sentences out."""

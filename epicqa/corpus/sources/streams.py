@@ -1,0 +1,68 @@
+"""Byte streams out of compressed files; a stream that was cut short is an error, never a short text."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import zlib
+from typing import IO, cast
+
+import zstandard
+
+SUFFIXES = (".gz", ".xz", ".zst")
+ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+
+
+class _Zstandard(io.RawIOBase):
+    """Zstandard frames, one after the other; the library's own reader takes a cut frame for the end."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._fresh = True
+        self._given = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target) -> int:  # type: ignore[no-untyped-def]
+        while not self._ready:
+            if not self._given:
+                self._given = self._stream.read(1 << 17)
+            if not self._given:
+                if self._fresh:
+                    return 0
+                raise EOFError("the zstandard stream ends inside a frame")
+            self._fresh = False
+            self._ready = memoryview(self._frame.decompress(self._given))
+            self._given = b""
+            if self._frame.eof:
+                self._given = self._frame.unused_data
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+                self._fresh = True
+        size = min(len(target), len(self._ready))
+        target[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+
+def plain_name(name: str) -> str:
+    """A file name without its compression suffix, lower case; ``.tgz`` is ``.tar.gz``."""
+    name = name.lower()
+    if name.endswith(".tgz"):
+        return name[:-4] + ".tar"
+    return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
+
+
+def decompressed(stream: IO[bytes], name: str) -> IO[bytes]:
+    """The plain bytes of a stream whose file has this name; reading raises one of ``ERRORS``."""
+    name = name.lower()
+    if name.endswith((".gz", ".tgz")):
+        return cast(IO[bytes], gzip.GzipFile(fileobj=stream, mode="rb"))
+    if name.endswith(".xz"):
+        return lzma.LZMAFile(stream)
+    if name.endswith(".zst"):
+        return io.BufferedReader(_Zstandard(stream), 1 << 17)
+    return stream

@@ -1,0 +1,76 @@
+"""Where things lie on disk, and how they get there whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def home() -> Path:
+    """The folder that holds ``indexes/`` and ``runs/``: ``EPICQA_HOME``, else the current one."""
+    return Path(os.environ.get("EPICQA_HOME") or ".")
+
+
+def indexes_folder() -> Path:
+    return home() / "indexes"
+
+
+def runs_folder() -> Path:
+    return home() / "runs"
+
+
+def cache_folder() -> Path:
+    """The folder for caches: ``EPICQA_CACHE``, else ``$XDG_CACHE_HOME/epicqa``, else ``~/.cache/epicqa``."""
+    if given := os.environ.get("EPICQA_CACHE"):
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "epicqa"
+
+
+def sync_folder(path: Path) -> None:
+    """Make renames in a folder durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name beside ``path`` to write a file under; it becomes ``path`` when the block ends well.
+
+    The file is synced before the rename. When the block raises, the temporary file is removed and
+    whatever stood at ``path`` stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a whole small file at once, or leave the old one."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def sha256_of(path: Path) -> str:
+    """The hex SHA-256 of a file."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder; already gone is fine."""
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,47 @@
+"""Read a whole JSON file, or say in one line why that cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from epicqa.errors import EpicqaError
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file's text without its byte order mark.
+
+    Raises:
+        EpicqaError: the file cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise EpicqaError(f"{path}: {error.strerror}, expected a readable file") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise EpicqaError(f"{path}:{line}: not UTF-8, expected text in UTF-8") from None
+
+
+def read_json(path: Path, kind: type, expected: str) -> Any:
+    """The value in a JSON file.
+
+    Args:
+        path: the file.
+        kind: ``list`` or ``dict``, what the outermost value must be.
+        expected: what the file should be, in words, for messages.
+
+    Raises:
+        EpicqaError: the file cannot be read, is not UTF-8, not JSON or holds another kind of value.
+    """
+    text = read_text(path)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise EpicqaError(f"{path}:{error.lineno}: broken JSON ({error.msg}), expected {expected}") from None
+    except RecursionError:
+        raise EpicqaError(f"{path}: JSON nested too deeply, expected {expected}") from None
+    if not isinstance(value, kind):
+        raise EpicqaError(f"{path}: a JSON {type(value).__name__}, expected {expected}")
+    return value
