@@ -165,8 +165,8 @@ def _writing(workers: int) -> Iterator[_Write]:
         yield lambda path, batch: _done(write_shard(path, batch))
         return
     try:
-        with worker_pool(workers) as pool:
-            yield lambda path, batch: pool.submit(write_shard, path, batch)
+        with worker_pool(workers) as submit:
+            yield lambda path, batch: submit(write_shard, path, batch)
     except BrokenProcessPool:
         raise EpicqaError(
             "a worker process ended early: out of memory, or a script without `if __name__ == '__main__':` "

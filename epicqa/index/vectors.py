@@ -27,6 +27,8 @@ _UNIT = 10.0**-DECIMALS
 _SAMPLE = 65_536
 _RECALL_DEPTH = 1000
 _RECALL_QUERIES = 50
+# FAISS's own marks of flat inner product and of scalar quantisation.
+_MAPPED = {b"IxFI", b"IxSQ"}
 # Fetched beyond k at first: real rankings hold tens of ties.
 _SPARE = 64
 
@@ -84,11 +86,12 @@ def build_vectors(
     """Build ``vectors.faiss`` in ``out`` from encoded chunks.
 
     The quantiser is trained once, on a sample of the whole collection; chunks are added one after another.
+    The file is the same whatever the number of threads and the size of chunks.
 
     Args:
         chunks: folder of ``encode_corpus``.
         out: folder of the index.
-        threads: FAISS threads. HNSW uses one, since its graph depends on the order of insertions.
+        threads: FAISS threads; HNSW is built by one, whole and in memory.
         seed: of the sample, the clustering and the queries for recall.
         measure: whether to measure the recall of an approximate kind.
 
@@ -101,7 +104,11 @@ def build_vectors(
     source = _Chunks(chunks)
     with _faiss_threads(faiss, threads):
         index = _new_index(faiss, kind, source, seed)
-        with _faiss_threads(faiss, 1 if kind == "hnsw" else threads):
+        if kind == "hnsw":
+            # Its graph depends on the order of insertions, and one call draws the levels of all it adds.
+            with _faiss_threads(faiss, 1):
+                index.add(source.take(np.arange(source.count)))
+        else:
             for block in source.blocks():
                 index.add(block)
         path = out / FILE
@@ -134,8 +141,11 @@ class VectorIndex:
             raise EpicqaError(f"{path}: no such file, expected a vector index")
         faiss = import_faiss()
         try:
-            # The flag maps flat and scalar-quantised codes (FAISS 1.11 and newer); other kinds are read.
-            index = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", 0))
+            with path.open("rb") as file:
+                mapped = file.read(4) in _MAPPED
+            # The flag came with FAISS 1.11. Only these kinds notice a file that is a few bytes short.
+            flags = getattr(faiss, "IO_FLAG_MMAP_IFC", 0) if mapped else 0
+            index = faiss.read_index(str(path), flags)
         except (RuntimeError, MemoryError):
             raise EpicqaError(f"{path}: damaged, expected a FAISS index; build it again") from None
         return cls(index, faiss)
@@ -157,7 +167,8 @@ class VectorIndex:
             k: rows wanted.
 
         Returns:
-            For each query rows, int64[n], and scores, float32[n]; n < k only when the index gives no more.
+            For each query rows, int64[n], and scores, float32[n]; n < k only when the index gives no more
+            (all rows of an exact or 8-bit one; a graph or cells may lead to fewer).
         """
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         if queries.ndim != 2 or queries.shape[1] != self.dimension:
@@ -266,8 +277,6 @@ def _new_index(faiss: Any, kind: Kind, source: _Chunks, seed: int) -> Any:
         return index
     cells = max(1, min(int(4 * source.count**0.5), source.count // 39))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(dimension), dimension, cells, product)
-    index.own_fields = True
-    index.quantizer.this.disown()
     index.cp.seed = seed
     index.cp.min_points_per_centroid = 1
     index.nprobe = max(8, cells // 8)

@@ -432,7 +432,7 @@ def test_workers_end_with_their_parent(
     _, errors = process.communicate(timeout=10)
     assert process.returncode == (130 if sent == signal.SIGINT else -sent)
     if sent == signal.SIGINT:
-        assert errors == b""
+        assert errors.decode() == ""
         assert not list(folder.rglob("*.tmp"))
     assert wait_until(lambda: not alive_in_group(process.pid))
     assert list((folder / "shards").glob("shard-*"))

