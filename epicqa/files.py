@@ -51,9 +51,9 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        with open(temporary, "rb") as written:
+        with temporary.open("rb") as written:
             os.fsync(written.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
         sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
@@ -67,7 +67,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 def sha256_of(path: Path) -> str:
     """The hex SHA-256 of a file."""
-    with open(path, "rb") as handle:
+    with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 

@@ -10,7 +10,7 @@ import click
 from epicqa.cli.notices import warn
 
 
-@click.command()
+@click.command("check")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--index", metavar="NAME", help="Index to check against; else the one that the manifest names.")
 @click.option(
@@ -28,7 +28,7 @@ from epicqa.cli.notices import warn
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
 @click.pass_context
-def check(
+def check_command(
     context: click.Context,
     runs: tuple[Path, ...],
     index: str | None,

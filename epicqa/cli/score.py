@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MEAN = "MEAN"
 
 
-@click.command()
+@click.command("score")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--judgments",
@@ -33,7 +33,7 @@ MEAN = "MEAN"
     "--format", "form", type=click.Choice(["table", "tsv", "json"]), default="table", show_default=True
 )
 @click.pass_context
-def score(
+def score_command(
     context: click.Context, runs: tuple[Path, ...], judgments: Path | None, questions: str | None, form: str
 ) -> None:
     """Print exact, partial and relaxed NDNS of runs, by question and in the mean.

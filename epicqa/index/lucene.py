@@ -8,7 +8,9 @@ scores go to the lower row at the cut, too, and no stored field is read at query
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,7 @@ def shard_bounds(n_sentences: int) -> list[tuple[int, int]]:
     """Row ranges of the shards: they depend on the collection's size alone, not on threads."""
     count = min(MOST_SHARDS, max(1, -(-n_sentences // SHARD_ROWS)))
     cuts = [n_sentences * at // count for at in range(count + 1)]
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(pairwise(cuts))
 
 
 def build_lucene(
@@ -68,7 +70,6 @@ def build_lucene(
     """
     if folder.exists():
         return
-    jvm.start()
     shards = folder.with_name(folder.name + "-shards")
     shards.mkdir(parents=True, exist_ok=True)
     bounds = shard_bounds(store.n_sentences)
@@ -82,7 +83,8 @@ def build_lucene(
     else:
         with jvm.calling():
             _join(paths, temporary)
-    _verify(temporary, store.n_sentences)
+    with jvm.calling():
+        _verify(temporary, store.n_sentences)
     temporary.rename(folder)
     sync_folder(folder.parent)
     remove_tree(shards)
@@ -240,34 +242,47 @@ class LuceneIndex:
         Raises:
             EpicqaError: there is no index, or it is damaged.
         """
-        jvm.start()
-        from jnius import JavaException
-
-        try:
+        self._folder = folder
+        with self._reading():
             self.reader = jvm.load("org.apache.lucene.index.DirectoryReader").open(_directory(folder))
-        except JavaException as error:
-            reason = str(error).splitlines()[0][:200]
-            raise EpicqaError(f"{folder}: no readable Lucene index ({reason}); build the index again") from None
-        self._analyzer = _analyzer()
-        self._generator = jvm.load("io.anserini.search.query.BagOfWordsQueryGenerator")()
-        self._analyze = jvm.load("io.anserini.analysis.AnalyzerUtils").analyze
-        self._mapper = jvm.load("com.fasterxml.jackson.databind.ObjectMapper")()
+            self._analyzer = _analyzer()
+            self._generator = jvm.load("io.anserini.search.query.BagOfWordsQueryGenerator")()
+            self._analyze = jvm.load("io.anserini.analysis.AnalyzerUtils").analyze
+            self._mapper = jvm.load("com.fasterxml.jackson.databind.ObjectMapper")()
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Use the bridge; what Java cannot read is damaged."""
+        with jvm.calling():
+            from jnius import JavaException
+
+            try:
+                yield
+            except JavaException as error:
+                raise EpicqaError(
+                    f"{self._folder}: no readable Lucene index ({jvm.reason(error)}); build the index again"
+                ) from None
+
+    @jvm.calling()
     def close(self) -> None:
         self.reader.close()
 
+    @jvm.calling()
     def terms(self, text: str) -> list[str]:
         """The index terms of a text, in order, with repeats."""
         return [str(term) for term in self._analyze(self._analyzer, _clean(text)).toArray()]
 
+    @jvm.calling()
     def frequency(self, term: str) -> int:
         """The number of sentences that hold an index term."""
         return int(self.reader.docFreq(jvm.load("org.apache.lucene.index.Term")(FIELD, term)))
 
+    @jvm.calling()
     def text_query(self, text: str) -> Any:
         """The disjunction of a text's terms, each weighted by how often it occurs."""
         return self._generator.buildQuery(FIELD, self._analyzer, _clean(text))
 
+    @jvm.calling()
     def weighted_query(self, weights: Mapping[str, float]) -> Any:
         """The disjunction of index terms with weights of their own."""
         builder = jvm.load("org.apache.lucene.search.BooleanQuery$Builder")()
@@ -292,9 +307,22 @@ class LuceneIndex:
             k1, b: BM25's term saturation and length normalisation.
             threads: queries searched at a time.
         """
+        with self._reading():
+            return self._search(queries, depth, k1, b, threads)
+
+    def _search(self, queries: Sequence[Any], depth: int, k1: float, b: float, threads: int) -> list[Hits]:
+        pool = jvm.Pool(max(1, threads))
+        try:
+            search = self._searching(min(depth, self.reader.maxDoc()), k1, b)
+            tasks = [pool.submit(search.bindTo(query)) for query in queries]
+            return [_hits(task.get()) for task in tasks]
+        finally:
+            pool.close()
+
+    def _searching(self, depth: int, k1: float, b: float) -> Any:
+        """A Java function from a query to its best sentences, written as JSON."""
         from jnius import cast
 
-        depth = min(depth, self.reader.maxDoc())
         reader = cast("org.apache.lucene.index.IndexReader", self.reader)
         searcher = jvm.load("org.apache.lucene.search.IndexSearcher")(reader)
         searcher.setSimilarity(jvm.load("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
@@ -311,16 +339,10 @@ class LuceneIndex:
             "writeValueAsString",
             "(Ljava/lang/Object;)Ljava/lang/String;",
         ).bindTo(self._mapper)
-        top = jvm.chain(
+        return jvm.chain(
             search,
             write.asType(jvm.signature("(Lorg/apache/lucene/search/TopDocs;)Ljava/lang/String;")),
         )
-        pool = jvm.Pool(max(1, threads))
-        try:
-            tasks = [pool.submit(top.bindTo(query)) for query in queries]
-            return [_hits(task.get()) for task in tasks]
-        finally:
-            pool.close()
 
 
 def _hits(text: str) -> Hits:

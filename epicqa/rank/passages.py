@@ -56,9 +56,7 @@ def without_overlaps(passages: Ranking) -> Ranking:
     """The passages that share no sentence with a better one, in order."""
     taken: set[int] = set()
     kept = np.zeros(len(passages), dtype=bool)
-    for place, (first, last) in enumerate(
-        zip(passages.first.tolist(), passages.last.tolist(), strict=True)
-    ):
+    for place, (first, last) in enumerate(zip(passages.first.tolist(), passages.last.tolist(), strict=True)):
         rows = range(first, last + 1)
         if taken.isdisjoint(rows):
             kept[place] = True

@@ -62,9 +62,7 @@ def bm25_search(
     return [Ranking.of_sentences(rows, scores) for rows, scores in found]
 
 
-def expanded(
-    index: LuceneIndex, store: CorpusStore, text: str, feedback: Hits, rm3: Rm3
-) -> dict[str, float]:
+def expanded(index: LuceneIndex, store: CorpusStore, text: str, feedback: Hits, rm3: Rm3) -> dict[str, float]:
     """The weighted terms of RM3: the text's own, interpolated with a relevance model of its first hits.
 
     Relevance model 1 of Lavrenko and Croft (2001), interpolated as by Abdul-Jaleel et al. (2004, section

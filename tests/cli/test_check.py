@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from epicqa.cli.check import check
+from epicqa.cli.check import check_command as check
 
 
 def run(*arguments: object) -> Result:

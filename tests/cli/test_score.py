@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from epicqa.cli.score import score
+from epicqa.cli.score import score_command as score
 from epicqa.errors import EpicqaError
 
 GOLDEN = Path(__file__).parent.parent / "golden"

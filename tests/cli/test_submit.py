@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from epicqa.cli.submit import submit
+from epicqa.cli.submit import submit_command as submit
 
 MakeRun = Callable[..., Path]
 

@@ -1,0 +1,1 @@
+"""Speed and memory of epicqa, each next to a peer or a limit; see README.md."""

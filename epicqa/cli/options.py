@@ -1,0 +1,91 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+_ANSWERING = (
+    click.option("--index", metavar="NAME", help="Index to search.  [default: default, or sample]"),
+    click.option(
+        "--config",
+        "config_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="TOML file of settings, or the manifest of a run to repeat; flags win over it.",
+    ),
+    click.option(
+        "--retriever",
+        type=click.Choice(["bm25", "dense", "hybrid"]),
+        help="How sentences are found.  [default: hybrid; bm25 without vectors]",
+    ),
+    click.option("--k1", type=float, help="BM25's term saturation.  [default: 0.9]"),
+    click.option("--b", type=float, help="BM25's length normalisation.  [default: 0.4]"),
+    click.option("--rm3/--no-rm3", default=None, help="Expand by pseudo-relevance feedback.  [default: no]"),
+    click.option(
+        "--fields",
+        type=click.Choice(["question", "query", "background", "question+query", "all"]),
+        help="Texts of a question to search for.  [default: all]",
+    ),
+    click.option(
+        "--fusion",
+        type=click.Choice(["minmax", "rrf"]),
+        help="How hybrid joins BM25 and vectors.  [default: minmax]",
+    ),
+    click.option("--dense-weight", type=float, help="Share of the vectors in it, 0 to 1.  [default: 0.5]"),
+    click.option("--pool", type=int, help="Sentences that a retriever gives.  [default: 2000]"),
+    click.option("--max-sentences", type=int, help="Sentences of a passage at most.  [default: 1]"),
+    click.option(
+        "--diversity",
+        type=float,
+        help="Weight of novelty in MMR, 0 (off) to 1.  [default: 0.2; 0 without vectors]",
+    ),
+    click.option(
+        "--reranker", metavar="MODEL", help="Cross-encoder to rerank with: a path, package or hub name."
+    ),
+    click.option("--rerank-depth", type=int, help="Passages that it scores.  [default: 100]"),
+    click.option("--rerank-seconds", type=float, help="Clock budget for it, a question.  [default: none]"),
+    click.option(
+        "--threads",
+        type=click.IntRange(1),
+        default=lambda: os.cpu_count() or 2,
+        help="Threads for searching; they do not change the result.  [default: all cores]",
+    ),
+)
+
+
+def answering(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of ``run`` and ``ask``; the command gets ``settings``, ``config_file`` and ``threads``."""
+
+    @functools.wraps(command)
+    def wrapped(*arguments: Any, config_file: Path | None, threads: int, **others: Any) -> Any:
+        settings = {name: others.pop(name) for name in _SETTINGS}
+        return command(*arguments, settings=settings, config_file=config_file, threads=threads, **others)
+
+    decorated: Callable[..., Any] = wrapped
+    for option in reversed(_ANSWERING):
+        decorated = option(decorated)
+    return decorated
+
+
+_SETTINGS = (
+    "index",
+    "retriever",
+    "k1",
+    "b",
+    "rm3",
+    "fields",
+    "fusion",
+    "dense_weight",
+    "pool",
+    "max_sentences",
+    "diversity",
+    "reranker",
+    "rerank_depth",
+    "rerank_seconds",
+)

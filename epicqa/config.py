@@ -1,0 +1,158 @@
+"""How to answer: one frozen object, from defaults, a file and flags; a manifest holds it whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from epicqa.errors import EpicqaError
+from epicqa.jsonfiles import read_json, read_text
+
+Retriever = Literal["bm25", "dense", "hybrid"]
+Fields = Literal["question", "query", "background", "question+query", "all"]
+Fusion = Literal["rrf", "minmax"]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that decides what a run holds, besides the index and the questions' text.
+
+    Attributes:
+        index: name of the index; None stands for ``default``, or the sample where that is all there is.
+        questions: expert, general, all, or a question file.
+        data: folder in the track's layout that expert and general come from; None: EPICQA_DATA, the sample.
+        task: its part, ae (preliminary) or e2e (primary).
+        judgments: answer file to note in the manifest; None: the sample's, for its questions.
+        description: a line for the batch that is sent in.
+        depth: passages a question.
+        retriever: bm25, dense or hybrid; None takes the best that the index can do.
+        fields: which texts of a question are searched for; ``all`` is question, query and background.
+        k1, b: BM25's term saturation and length normalisation.
+        rm3: expand the question by pseudo-relevance feedback.
+        fusion: how hybrid joins its two rankings.
+        dense_weight: the dense ranking's share in it, 0 to 1.
+        pool: sentences that a retriever gives.
+        max_sentences: of a passage.
+        diversity: MMR's weight of novelty, 0 (off) to 1; None: the default where there are vectors.
+        reranker: cross-encoder, by name or path; None: off.
+        rerank_depth: passages that it scores.
+        rerank_seconds: clock budget a question; None: none.
+        source_run: another system's run to rerank and diversify instead of retrieving.
+    """
+
+    index: str | None = None
+    questions: str = "expert"
+    data: str | None = None
+    task: Literal["ae", "e2e"] = "ae"
+    judgments: str | None = None
+    description: str | None = None
+    depth: int = 1000
+    retriever: Retriever | None = None
+    fields: Fields = "all"
+    k1: float = 0.9
+    b: float = 0.4
+    rm3: bool = False
+    fusion: Fusion = "minmax"
+    dense_weight: float = 0.5
+    pool: int = 2000
+    max_sentences: int = 1
+    diversity: float | None = None
+    reranker: str | None = None
+    rerank_depth: int = 100
+    rerank_seconds: float | None = None
+    source_run: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in _LIMITS.items():
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and low <= value <= high):
+                raise EpicqaError(f"{name} is {value}, expected {low} to {high}")
+
+
+DIVERSITY = 0.2
+"""MMR's weight of novelty where the index has vectors and nothing else is asked for."""
+
+_LIMITS: dict[str, tuple[float, float]] = {
+    "depth": (1, 1000),
+    "k1": (0, 100),
+    "b": (0, 1),
+    "dense_weight": (0, 1),
+    "pool": (1, 1_000_000),
+    "max_sentences": (1, 100),
+    "diversity": (0, 1),
+    "rerank_depth": (1, 1000),
+    "rerank_seconds": (0, 1e9),
+}
+
+
+def load_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
+    """Defaults, over them the file, over it the flags.
+
+    Args:
+        path: a TOML file with the names of ``Config``, or a run's manifest (``.json``).
+        flags: values of ``Config``; None means not given.
+
+    Raises:
+        EpicqaError: the file cannot be read, or holds an unknown name or a value of a wrong type or size.
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    if path is None:
+        return Config(**given)
+    found = {name: _typed(path, name, value) for name, value in _content(path).items()}
+    try:
+        return Config(**{**found, **given})
+    except EpicqaError as error:
+        raise EpicqaError(f"{path}: {error}" if not given else str(error)) from None
+
+
+def as_dict(config: Config) -> dict[str, Any]:
+    return dataclasses.asdict(config)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    if path.suffix == ".json":
+        manifest = read_json(path, dict, "the manifest of a run")
+        found = manifest.get("config")
+        if not isinstance(found, dict):
+            raise EpicqaError(f"{path}: no 'config', expected the manifest that epicqa run writes")
+        return found
+    try:
+        return tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise EpicqaError(f"{path}: not TOML ({error}), expected lines such as k1 = 0.9") from None
+
+
+_TYPES = typing.get_type_hints(Config)
+
+
+def _typed(path: Path, name: str, value: Any) -> Any:
+    if name not in _TYPES:
+        raise EpicqaError(f"{path}: unknown setting {name!r}, expected one of {', '.join(_TYPES)}")
+    if isinstance(value, int) and not isinstance(value, bool) and _accepts(_TYPES[name], float(value)):
+        return float(value)
+    if not _accepts(_TYPES[name], value):
+        raise EpicqaError(f"{path}: {name} = {value!r}, expected {_words(_TYPES[name])}")
+    return value
+
+
+def _accepts(kind: Any, value: Any) -> bool:
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        return any(_accepts(one, value) for one in typing.get_args(kind))
+    if typing.get_origin(kind) is Literal:
+        return value in typing.get_args(kind)
+    return type(value) is kind
+
+
+def _words(kind: Any) -> str:
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        return " or ".join(_words(one) for one in typing.get_args(kind) if one is not type(None))
+    if typing.get_origin(kind) is Literal:
+        return ", ".join(map(str, typing.get_args(kind)))
+    return {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind]

