@@ -47,4 +47,6 @@ class Ranking:
     ) -> Ranking:
         """Best first; equal scores go to the lower first row, then the lower last row."""
         order = np.lexsort((last, first, -np.asarray(score, dtype=np.float64)))
-        return cls(first[order], last[order], score[order])
+        return cls(
+            first[order].astype(np.int64), last[order].astype(np.int64), score[order].astype(np.float32)
+        )

@@ -11,7 +11,7 @@ import click
 from epicqa import __version__
 from epicqa.errors import EpicqaError
 
-VERBS = ("index", "run", "score", "ask", "check", "submit")
+VERBS = ("index", "run", "score", "ask", "check", "submit", "eval")
 
 
 class _Verbs(click.Group):

@@ -97,9 +97,7 @@ def start() -> None:
             try:
                 import jnius  # noqa: F401
             except Exception as error:
-                raise EpicqaError(
-                    f"{home}: Java does not start ({reason(error)}); set JAVA_HOME"
-                ) from None
+                raise EpicqaError(f"{home}: Java does not start ({reason(error)}); set JAVA_HOME") from None
         load("java.util.logging.LogManager").getLogManager().reset()
         load("org.apache.logging.log4j.core.config.Configurator").setRootLevel(
             load("org.apache.logging.log4j.Level").OFF

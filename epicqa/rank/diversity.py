@@ -14,8 +14,8 @@ def mmr(passages: Ranking, vectors: NDArray[np.float32], diversity: float, depth
     """Passages in the order of greedy maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
 
     At each rank the passage with the highest ``(1 - diversity) * relevance - diversity * similarity`` comes
-    next, similarity being the largest inner product with a passage above it. Relevance is the score mapped
-    to 0..1 over the candidates. Similarities are rounded to 1e-5, so that threads do not matter; equal
+    next, similarity being the largest inner product with a passage above it, 0 at least, so that values fall.
+    Relevance is the score mapped to 0..1 over the candidates. Similarities are rounded to 1e-5, so that threads do not matter; equal
     values go to the passage that came first.
 
     Args:
@@ -36,7 +36,7 @@ def mmr(passages: Ranking, vectors: NDArray[np.float32], diversity: float, depth
     spread = score.max() - score.min()
     relevance = (score - score.min()) / spread if spread else np.ones(len(score))
     value = (1 - diversity) * relevance
-    nearest = np.full(len(passages), -np.inf)
+    nearest = np.zeros(len(passages))
     order = np.empty(count, dtype=np.int64)
     reached = np.empty(count)
     marginal = value.copy()

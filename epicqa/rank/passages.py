@@ -86,7 +86,8 @@ def fill(passages: Ranking, rows: Iterable[int], depth: int) -> Ranking:
             added.append(row)
     lowest = float(passages.score.min()) if len(passages) else 0.0
     more = np.array(added, dtype=np.int64)
-    score = lowest - 1e-3 * np.arange(1, len(more) + 1)
+    step = max(1e-3, float(np.spacing(np.float32(2 * abs(lowest)))))
+    score = lowest - step * np.arange(1, len(more) + 1)
     return Ranking(
         np.concatenate([passages.first, more]),
         np.concatenate([passages.last, more]),

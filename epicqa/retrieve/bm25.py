@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -48,9 +48,14 @@ def bm25_search(
         k1, b: BM25's term saturation and length normalisation.
         rm3: expand each text by feedback first; needs ``store`` for the sentences' terms.
         threads: texts searched at a time.
-    """
 
-    with jvm.calling():
+    Raises:
+        EpicqaError: the index is damaged.
+    """
+    if rm3 and store is None:
+        raise ValueError("RM3 needs the store")
+
+    def found() -> list[Hits]:
         queries = [index.text_query(text) for text in texts]
         if rm3 and store:
             first = index.search(queries, rm3.sentences, k1=k1, b=b, threads=threads)
@@ -58,8 +63,11 @@ def bm25_search(
                 index.weighted_query(expanded(index, store, text, hits, rm3))
                 for text, hits in zip(texts, first, strict=True)
             ]
-        found = index.search(queries, depth, k1=k1, b=b, threads=threads)
-    return [Ranking.of_sentences(rows, scores) for rows, scores in found]
+        return index.search(queries, depth, k1=k1, b=b, threads=threads)
+
+    with jvm.calling():  # A function of its own, so that Java's objects are gone when the bridge is let go.
+        hits = found()
+    return [Ranking.of_sentences(rows, scores) for rows, scores in hits]
 
 
 def expanded(index: LuceneIndex, store: CorpusStore, text: str, feedback: Hits, rm3: Rm3) -> dict[str, float]:
@@ -71,7 +79,7 @@ def expanded(index: LuceneIndex, store: CorpusStore, text: str, feedback: Hits, 
     """
     own = Counter(index.terms(text))
     total = sum(own.values())
-    model: Counter[str] = Counter()
+    model: defaultdict[str, float] = defaultdict(float)
     for row, score in zip(*feedback, strict=True):
         document = store.context_document[store.sentence_context[row]]
         counts = Counter(index.terms(indexed_text(store.title(int(document)), store.sentence_text(int(row)))))

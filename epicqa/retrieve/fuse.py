@@ -14,7 +14,7 @@ RRF_K = 60.0
 
 def reciprocal_ranks(ranking: Ranking) -> NDArray[np.float64]:
     """1 / (60 + rank), ranks from 1 (Cormack, Clarke and Büttcher, SIGIR 2009)."""
-    return 1.0 / (RRF_K + np.arange(1, len(ranking) + 1))
+    return 1.0 / (RRF_K + np.arange(1, len(ranking) + 1, dtype=np.float64))
 
 
 def min_max(ranking: Ranking) -> NDArray[np.float64]:
