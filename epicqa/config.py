@@ -28,7 +28,7 @@ class Config:
         index: name of the index; None stands for ``default``, or the sample where that is all there is.
         questions: expert, general, all, or a question file.
         data: folder in the track's layout that expert and general come from; None: EPICQA_DATA, the sample.
-        task: its part, ae (preliminary) or e2e (primary).
+        task: its part, ae (preliminary) or e2e (primary), or all.
         judgments: answer file to note in the manifest; None: the sample's, for its questions.
         description: a line for the batch that is sent in.
         depth: passages a question.
@@ -50,7 +50,7 @@ class Config:
     index: str | None = None
     questions: str = "expert"
     data: str | None = None
-    task: Literal["ae", "e2e"] = "ae"
+    task: Literal["ae", "e2e", "all"] = "ae"
     judgments: str | None = None
     description: str | None = None
     depth: int = 1000

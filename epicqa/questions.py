@@ -13,6 +13,7 @@ from epicqa.errors import EpicqaError
 from epicqa.jsonfiles import read_json
 
 KINDS = ("expert", "general")
+TASKS = ("ae", "e2e")
 _PREFIX = {"EQ": "expert", "CQ": "general"}
 _KEYS = ("question_id", "question", "query", "background")
 _SHAPE = "a JSON list of objects with " + ", ".join(_KEYS)
@@ -70,7 +71,7 @@ def question_files(choice: str, data: Path | None = None, task: str = "ae") -> t
     Args:
         choice: a kind, ``all``, or the path of a question file.
         data: a folder in the official layout; else ``EPICQA_DATA``; with neither, the bundled sample.
-        task: the official layout's part, ``ae`` (preliminary) or ``e2e`` (primary).
+        task: the official layout's part, ``ae`` (preliminary) or ``e2e`` (primary), or ``all`` for both.
     """
     if choice not in (*KINDS, "all"):
         return (Path(choice),)
@@ -78,7 +79,8 @@ def question_files(choice: str, data: Path | None = None, task: str = "ae") -> t
     kinds = KINDS if choice == "all" else (choice,)
     if folder is None:
         return tuple(sample.questions_path(kind) for kind in kinds)
-    return tuple(folder / task / f"{kind}_questions.json" for kind in kinds)
+    tasks = TASKS if task == "all" else (task,)
+    return tuple(folder / one / f"{kind}_questions.json" for kind in kinds for one in tasks)
 
 
 def find_questions(choice: str, data: Path | None = None, task: str = "ae") -> tuple[Question, ...]:

@@ -24,7 +24,7 @@ from epicqa.cli.notices import warn
     help="Track's folder that expert, general, all are read from; else EPICQA_DATA, the sample.",
 )
 @click.option(
-    "--task", type=click.Choice(["ae", "e2e"]), default="ae", show_default=True, help="Part of --data."
+    "--task", type=click.Choice(["ae", "e2e", "all"]), default="ae", show_default=True, help="Part of --data."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
 @click.pass_context

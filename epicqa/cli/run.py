@@ -20,7 +20,7 @@ from epicqa.cli.options import answering
     metavar="DIR",
     help="Track's folder that expert and general come from; else EPICQA_DATA, the sample's own.",
 )
-@click.option("--task", type=click.Choice(["ae", "e2e"]), help="Part of it.  [default: ae]")
+@click.option("--task", type=click.Choice(["ae", "e2e", "all"]), help="Part of it.  [default: ae]")
 @click.option("--judgments", metavar="FILE", help="Answer file to note for epicqa score.")
 @click.option("--description", help="A line on the run, for epicqa submit.")
 @click.option(

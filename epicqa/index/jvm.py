@@ -92,7 +92,11 @@ def start() -> None:
             os.environ["JAVA_HOME"] = str(home)
             jnius_config.set_classpath(str(anserini_jar()))
             # -Xrs leaves Ctrl-C to Python; one thread's collector keeps the heap small on small machines.
-            quiet = ("-XX:-UsePerfData", "-Dslf4j.internal.verbosity=ERROR")
+            quiet = (
+                "-XX:-UsePerfData",
+                "-Dslf4j.internal.verbosity=ERROR",
+                "--enable-native-access=ALL-UNNAMED",
+            )
             jnius_config.set_options("-Xrs", "-Xmx1536m", "-XX:+UseSerialGC", *quiet)
             try:
                 import jnius  # noqa: F401

@@ -27,6 +27,7 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_twice_gives_the_same_bytes_and_loads(tmp_path: Path, teacher: Path) -> None:
     pytest.importorskip("skeletoken")
     for name in ("a", "b"):
