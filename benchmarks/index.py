@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def write_jsonl(store: CorpusStore, folder: Path) -> None:
     """The sentences as Anserini reads them, in several files, as it gives each thread a file at a time."""
     folder.mkdir(parents=True, exist_ok=True)
     cuts = [store.n_sentences * at // FILES for at in range(FILES + 1)]
-    for number, (first, last) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+    for number, (first, last) in enumerate(pairwise(cuts)):
         with (folder / f"part-{number}.jsonl").open("wb") as file:
             for row, (title, text) in enumerate(store.iter_titled(first, last), first):
                 record = {"id": str(row), FIELD: indexed_text(title, text)}

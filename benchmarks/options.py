@@ -17,8 +17,8 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 def parser(about: str, repeats: int) -> argparse.ArgumentParser:
     """The options that all benchmarks take."""
     found = argparse.ArgumentParser(description=about)
-    found.add_argument("data", nargs="?", type=Path, default=DATA, help="folder of the real data (%(default)s)")
-    found.add_argument("--work", type=Path, help="folder to keep what is built in; a temporary one if not given")
+    found.add_argument("data", nargs="?", type=Path, default=DATA, help="the real data (%(default)s)")
+    found.add_argument("--work", type=Path, help="where to build and keep; else a temporary folder")
     found.add_argument("--repeats", type=int, default=repeats, help="timed passes a side (%(default)s)")
     return found
 

@@ -79,7 +79,7 @@ def main() -> None:
             questions=len(texts),
         )
         if same < len(texts):
-            raise SystemExit(f"{len(texts) - same} of {len(texts)} questions have other sentences than pyserini's")
+            raise SystemExit(f"{len(texts) - same} questions have other sentences than pyserini's")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,10 @@ def open_index(name: str, *, threads: int = 2, **settings: Any) -> Asker:
     return open_asker(name, threads=threads, **settings)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name in _PLACES:
         return getattr(import_module(_PLACES[name]), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from epicqa.config import Config
+from epicqa.config import Config, load_config
 from epicqa.errors import EpicqaError
 from epicqa.index.build import Index, open_index
 from epicqa.pipeline import Pipeline, settle
@@ -68,7 +68,7 @@ class Asker:
                 'the question is empty, expected text such as "how long does it live on steel?"'
             )
         pipeline = Pipeline(self.index, replace(self._config, depth=passages), threads=self._threads)
-        asked = Question("ASKED", question.strip(), query.strip(), background.strip())
+        asked = Question("ASKED", *(_unicode(text.strip()) for text in (question, query, background)))
         (answer,) = pipeline.answer([asked])
         found = answer.passages
         return [
@@ -100,6 +100,11 @@ class Asker:
         )
 
 
+def _unicode(text: str) -> str:
+    """A text without lone surrogates, as undecodable bytes of a command line become, which no model takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def open_asker(name: str, *, threads: int = 2, **settings: Any) -> Asker:
     """Open an index for questions.
 
@@ -111,4 +116,4 @@ def open_asker(name: str, *, threads: int = 2, **settings: Any) -> Asker:
     Raises:
         EpicqaError: the index cannot be opened, or a setting is wrong.
     """
-    return Asker(open_index(name), Config(**settings), threads=threads)
+    return Asker(open_index(name), load_config(None, settings), threads=threads)

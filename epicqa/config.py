@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import numbers
+import os
 import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -70,9 +72,16 @@ class Config:
     source_run: str | None = None
 
     def __post_init__(self) -> None:
+        for name, kind in _TYPES.items():
+            value = getattr(self, name)
+            try:
+                object.__setattr__(self, name, _fitted(kind, value))
+            except ValueError:
+                raise EpicqaError(f"{name} = {value!r}, expected {_words(kind)}") from None
         for name, (low, high) in _LIMITS.items():
             value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and low <= value <= high):
+            # NaN is in no range either.
+            if value is not None and not low <= value <= high:
                 raise EpicqaError(f"{name} is {value}, expected {low} to {high}")
 
 
@@ -102,14 +111,14 @@ def load_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     Raises:
         EpicqaError: the file cannot be read, or holds an unknown name or a value of a wrong type or size.
     """
-    given = {name: value for name, value in flags.items() if value is not None}
-    if path is None:
-        return Config(**given)
-    found = {name: _typed(path, name, value) for name, value in _content(path).items()}
-    try:
-        return Config(**{**found, **given})
-    except EpicqaError as error:
-        raise EpicqaError(f"{path}: {error}" if not given else str(error)) from None
+    config = Config()
+    if path is not None:
+        content = _content(path)
+        try:
+            config = _changed(config, content)
+        except EpicqaError as error:
+            raise EpicqaError(f"{path}: {error}") from None
+    return _changed(config, {name: value for name, value in flags.items() if value is not None})
 
 
 def as_dict(config: Config) -> dict[str, Any]:
@@ -125,29 +134,42 @@ def _content(path: Path) -> dict[str, Any]:
         return found
     try:
         return tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    # A number of too many digits or tables nested too deeply are no TOMLDecodeError.
+    except (ValueError, RecursionError) as error:
         raise EpicqaError(f"{path}: not TOML ({error}), expected lines such as k1 = 0.9") from None
+
+
+def _changed(config: Config, values: Mapping[str, Any]) -> Config:
+    for name in values:
+        if name not in _TYPES:
+            raise EpicqaError(f"unknown setting {name!r}, expected one of {', '.join(_TYPES)}")
+    return dataclasses.replace(config, **values)
 
 
 _TYPES = typing.get_type_hints(Config)
 
 
-def _typed(path: Path, name: str, value: Any) -> Any:
-    if name not in _TYPES:
-        raise EpicqaError(f"{path}: unknown setting {name!r}, expected one of {', '.join(_TYPES)}")
-    if isinstance(value, int) and not isinstance(value, bool) and _accepts(_TYPES[name], float(value)):
-        return float(value)
-    if not _accepts(_TYPES[name], value):
-        raise EpicqaError(f"{path}: {name} = {value!r}, expected {_words(_TYPES[name])}")
-    return value
-
-
-def _accepts(kind: Any, value: Any) -> bool:
+def _fitted(kind: Any, value: Any) -> Any:
+    """A value as its kind has it, so that equal settings are written alike; ValueError where it is none."""
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
-        return any(_accepts(one, value) for one in typing.get_args(kind))
-    if typing.get_origin(kind) is Literal:
-        return value in typing.get_args(kind)
-    return type(value) is kind
+        for one in typing.get_args(kind):
+            with suppress(ValueError):
+                return _fitted(one, value)
+    elif typing.get_origin(kind) is Literal:
+        if isinstance(value, str) and value in typing.get_args(kind):
+            return value
+    elif kind is float and isinstance(value, numbers.Real) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            return float(value)
+    elif kind is int and isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    elif kind is str and isinstance(value, str | os.PathLike):
+        # No file's name holds NUL, and the system calls raise at it.
+        if "\0" not in (text := os.fsdecode(value)):
+            return text
+    elif kind in (bool, types.NoneType) and type(value) is kind:
+        return value
+    raise ValueError
 
 
 def _words(kind: Any) -> str:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 BATCH = 16
 """Questions retrieved together."""
 
+MOST_CANDIDATES = 4000
+"""Passages that MMR chooses from at most; it compares each with each in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -36,9 +39,9 @@ class Answer:
 
 
 def query_text(question: Question, fields: str) -> str:
-    """The text that is searched for: the chosen fields, joined by a space, empty ones left out."""
+    """The text that is searched for: the chosen fields, joined by a space; the question if they are empty."""
     names = ("question", "query", "background") if fields == "all" else fields.split("+")
-    return " ".join(text for name in names if (text := getattr(question, name)))
+    return " ".join(text for name in names if (text := getattr(question, name))) or question.question
 
 
 def settle(config: Config, index: Index) -> tuple[Config, list[str]]:
@@ -135,10 +138,10 @@ class Pipeline:
         return dense_search(self.index.vectors, self.index.encoder, texts, depth)
 
     def _filled(self, question: Question, passages: Ranking) -> Ranking:
-        """Enough passages for the depth, wherever vectors can rank the rest of the collection."""
-        if len(passages) >= self.config.depth or not self.index.has_vectors:
-            return passages
-        return fill(passages, self._nearest(question), self.config.depth)
+        """Enough passages for the depth, wherever there are so many and vectors can rank those not found."""
+        if len(passages) < self.config.depth and self.index.has_vectors:
+            passages = fill(passages, self._nearest(question), self.config.depth)
+        return _parted(passages, self.config.depth)
 
     def _finish(self, question: Question, passages: Ranking, reached: Mapping[str, int]) -> Answer:
         config = self.config
@@ -146,7 +149,7 @@ class Pipeline:
         if config.reranker:
             passages, scored = self._rerank(question, passages, reached)
         if config.diversity and len(passages) > 1:
-            passages = passages[: max(config.pool, config.depth)]
+            passages = passages[: max(min(config.pool, MOST_CANDIDATES), config.depth)]
             rows = _rows(passages)
             vectors = passage_vectors(passages, rows, self.index.vectors.reconstruct(rows))
             passages = mmr(passages, vectors, config.diversity, config.depth)
@@ -192,6 +195,23 @@ def _cross_encoder(name: str) -> CrossEncoder:
     from epicqa.models.resolve import load_cross_encoder
 
     return load_cross_encoder(name)
+
+
+def _parted(passages: Ranking, depth: int) -> Ranking:
+    """Passages up to ``depth``: while there are too few, sentences are parted off the last long ones."""
+    missing = depth - len(passages)
+    if missing <= 0 or (passages.first == passages.last).all():
+        return passages
+    kept: list[tuple[int, int, float]] = []
+    columns = (passages.first.tolist(), passages.last.tolist(), passages.score.tolist())
+    for first, last, score in reversed(list(zip(*columns, strict=True))):
+        end = last
+        while missing > 0 and end > first:
+            kept.append((end, end, score))
+            end, missing = end - 1, missing - 1
+        kept.append((first, end, score))
+    first, last, score = (np.array(column) for column in zip(*reversed(kept), strict=True))
+    return Ranking(first, last, score)
 
 
 def _rows(passages: Ranking) -> NDArray[np.int64]:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import orjson
 
 from epicqa import sample
 from epicqa.config import Config, as_dict
 from epicqa.errors import EpicqaError
-from epicqa.files import cache_folder, runs_folder, sha256_of, write_bytes
+from epicqa.files import runs_folder, sha256_of, write_bytes
 from epicqa.index.build import Index, list_indexes, open_index, versions
+from epicqa.journal import Journal
 from epicqa.jsonfiles import read_json
 from epicqa.pipeline import Answer, Pipeline, settle
 from epicqa.questions import KINDS, Question, question_files, read_questions
 from epicqa.ranking import Ranking
-from epicqa.runs import manifest_path, read_run, run_rankings, write_run
+from epicqa.runs import manifest_path, read_manifest, read_run, run_rankings, write_run
 from epicqa.runs.manifest import VERSION
 
 
@@ -41,7 +41,13 @@ class RunSummary:
 class _Asked:
     questions: tuple[Question, ...]
     files: tuple[Path, ...]
-    of_sample: bool
+    named: bool
+    data: str | None
+
+    @property
+    def of_sample(self) -> bool:
+        """Whether they are the sample's own, which has judgments for them."""
+        return self.named and self.data is None
 
 
 def default_index() -> str:
@@ -72,62 +78,56 @@ def make_run(
     Raises:
         EpicqaError: bad configuration, index, questions or run to start from.
     """
+    before = _manifest(repeat) if repeat else {}
     index = open_index(config.index or default_index())
     config, notes = settle(config, index)
     asked = _asked(config, index)
-    before = read_json(repeat, dict, "the manifest of a run") if repeat else {}
-    if before and before.get("index_fingerprint") != index.fingerprint:
-        notes.append(f"index {index.name!r} is not the one of {repeat}: the run will differ")
-    kinds = config.questions if config.questions in (*KINDS, "all") else Path(config.questions).stem
-    tag = tag or before.get("tag") or re.sub(r"[^A-Za-z0-9_.-]", "_", f"{index.name}-{kinds}")[:24]
+    config = _placed(config, asked)
+    tag = tag or before.get("tag") or _default_tag(config, asked)
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", tag):
         raise EpicqaError(f"run tag {tag!r}, expected letters, digits and _ . -")
     path = output or runs_folder() / f"{tag}.tsv"
-    if manifest_path(path) == path:
-        raise EpicqaError(f"{path}: a run named .json would overwrite its manifest, expected another name")
-    given = None
-    if config.source_run:
-        given = run_rankings(read_run(Path(config.source_run)), index.store)
-        missing = [one.question_id for one in asked.questions if one.question_id not in given]
-        if missing:
-            notes.append(f"{config.source_run}: no passages for {', '.join(missing)}")
+    _check_output(path, config)
+    if config.judgments and not Path(config.judgments).is_file():
+        raise EpicqaError(f"{config.judgments}: no such file, expected judgments")
+    given = _given(config, index, asked, notes) if config.source_run else None
     began = time.monotonic()
-    pipeline = Pipeline(index, config, threads=threads)
-    reached = {str(key): int(value) for key, value in (before.get("reranked") or {}).items()}
-    journal = _Journal(_key(config, index, asked, reached))
-    answers: list[Answer] = []
-    total = len(asked.questions)
+    reached = _reached(repeat, before, config) if repeat else {}
+    inputs = _inputs(config, index, asked)
+    journal = Journal(_key(config, asked, inputs, reached))
     todo = [one for one in asked.questions if one.question_id not in journal.done]
+    fresh = Pipeline(index, config, threads=threads).answer(todo, given=given, reached=reached)
+    answers: list[Answer] = []
+    total = (
+        len(asked.questions) if given is None else sum(one.question_id in given for one in asked.questions)
+    )
     if progress:
-        progress(total - len(todo), total)
-    fresh = pipeline.answer(todo, given=given, reached=reached)
+        progress(0, total)
     for answer in _resumed(asked.questions, journal, fresh):
         answers.append(answer)
         if progress:
             progress(len(answers), total)
-    rankings = {answer.question_id: answer.passages for answer in answers}
-    write_run(path, tag, rankings, index.store)
+    if not any(len(answer.passages) for answer in answers):
+        raise EpicqaError(f"{path}: not written, no passage was found for any question")
+    write_run(path, tag, {answer.question_id: answer.passages for answer in answers}, index.store)
     content = {
         "epicqa_manifest": VERSION,
         "tag": tag,
         "index": index.name,
-        "index_fingerprint": index.fingerprint,
-        "questions": {
-            "choice": config.questions,
-            "ids": [one.question_id for one in asked.questions],
-            "files": [{"path": str(file), "sha256": sha256_of(file)} for file in asked.files],
-        },
-        "judgments": str(Path(config.judgments).absolute())
-        if config.judgments
-        else ("sample" if asked.of_sample else None),
+        **inputs,
+        "judgments": config.judgments or ("sample" if asked.of_sample else None),
         "config": as_dict(config),
-        "dense": index.manifest["dense"],
         "reranked": {one.question_id: one.reranked for one in answers if one.reranked is not None} or None,
         "run_sha256": sha256_of(path),
-        "versions": versions(),
         "seconds": round(time.monotonic() - began, 3),
     }
-    write_bytes(manifest_path(path), orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    if repeat and (before["config"], before["tag"]) == (content["config"], tag):
+        if before.get("run_sha256") != content["run_sha256"]:
+            changed = ", ".join(name for name, value in inputs.items() if before.get(name) != value)
+            notes.append(f"the run is not the one of {repeat}; what differs: {changed or 'nothing noted'}")
+    elif before and before.get("index_fingerprint") != index.fingerprint:
+        notes.append(f"index {index.name!r} is not the one of {repeat}")
+    write_bytes(manifest_path(path), json.dumps(content, indent=2).encode())
     journal.remove()
     return RunSummary(
         path, manifest_path(path), len(answers), sum(len(one.passages) for one in answers), tuple(notes)
@@ -137,36 +137,140 @@ def make_run(
 def _asked(config: Config, index: Index) -> _Asked:
     """The questions of a configuration: of a file, of the official layout, or the sample's for the sample."""
     named = config.questions in (*KINDS, "all")
-    data = Path(config.data) if config.data else None
-    if named and data is None and index.manifest["sample"]:
+    folder = config.data or (os.environ.get("EPICQA_DATA") if named else None)
+    of_sample = named and not config.data and index.manifest["sample"]
+    if of_sample:
         kinds = KINDS if config.questions == "all" else (config.questions,)
         files = tuple(sample.questions_path(kind) for kind in kinds)
-        of_sample = True
+    elif named and not folder:
+        raise EpicqaError(
+            f"{config.questions} questions of which data set? Index {index.name!r} is not the sample: "
+            "expected --data DIR, EPICQA_DATA, or a question file"
+        )
     else:
-        files = question_files(config.questions, data, config.task)
-        of_sample = False
-        if named and sample.questions_path("expert").parent == files[0].parent:
-            raise EpicqaError(
-                f"{config.questions} questions of which data set? Index {index.name!r} is not the sample: "
-                "expected --data DIR, EPICQA_DATA, or a question file"
-            )
+        files = question_files(config.questions, Path(folder) if folder else None, config.task)
     found: dict[str, Question] = {}
     for file in files:
         for question in read_questions(file):
             if question.question_id in found:
                 raise EpicqaError(f"{file}: {question.question_id} is in the other question file, too")
             found[question.question_id] = question
-    return _Asked(tuple(found.values()), files, of_sample)
+    return _Asked(tuple(found.values()), files, named, None if of_sample else folder)
 
 
-def _key(config: Config, index: Index, asked: _Asked, reached: dict[str, int]) -> str:
-    source = sha256_of(Path(config.source_run)) if config.source_run else None
+def _placed(config: Config, asked: _Asked) -> Config:
+    """The configuration with whole paths and the place of its questions, to be repeated from any folder."""
+
+    def whole(path: str | None) -> str | None:
+        return str(Path(path).absolute()) if path else None
+
+    model = config.reranker
+    if model and model not in ("static", "minilm") and Path(model).is_dir():
+        model = whole(model)
+    return replace(
+        config,
+        questions=config.questions if asked.named else str(whole(config.questions)),
+        data=whole(asked.data),
+        judgments=whole(config.judgments),
+        reranker=model or None,
+        source_run=whole(config.source_run),
+    )
+
+
+def _default_tag(config: Config, asked: _Asked) -> str:
+    """Of index and questions, and of the part where that is not the first; as long as TAC takes at most."""
+    end = config.questions if asked.named else Path(config.questions).stem
+    if asked.named and asked.data and config.task != "ae":
+        end = f"{config.task}-{end}"
+    end = re.sub(r"[^A-Za-z0-9_.-]", "_", end)[:16]
+    return f"{str(config.index).lstrip('_')[: 23 - len(end)]}-{end}".lstrip("-")
+
+
+def _check_output(path: Path, config: Config) -> None:
+    """Refuse, before the work, a place that cannot be written or that holds what the run is made from."""
+    manifest = manifest_path(path)
+    if manifest == path:
+        raise EpicqaError(f"{path}: a run named .json would overwrite its manifest, expected another name")
+    if path.exists() and not path.is_file():
+        raise EpicqaError(f"{path}: there and not a file, expected the name of a run file")
+    folder = next(one for one in path.absolute().parents if one.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise EpicqaError(f"{path}: {folder} is not a folder that can be written, expected another --output")
+    if manifest.exists():
+        try:
+            ours = "epicqa_manifest" in read_json(manifest, dict, "a manifest")
+        except EpicqaError:
+            ours = False
+        if not ours:
+            raise EpicqaError(
+                f"{path}: its manifest would overwrite {manifest}, which is none; expected another --output"
+            )
+    source = Path(config.source_run).resolve() if config.source_run else None
+    if source and manifest_path(source) == manifest_path(path.resolve()):
+        raise EpicqaError(
+            f"{path}: would overwrite the run it is made from, expected another --tag or --output"
+        )
+
+
+def _given(config: Config, index: Index, asked: _Asked, notes: list[str]) -> dict[str, Ranking]:
+    """The passages to start from."""
+    given = run_rankings(read_run(Path(str(config.source_run))), index.store)
+    wanted = [one.question_id for one in asked.questions]
+    if missing := [one for one in wanted if one not in given]:
+        notes.append(f"{config.source_run}: no passages for {', '.join(missing)}")
+    if beyond := [one for one in given if one not in set(wanted)]:
+        notes.append(f"{config.source_run}: not asked and left out: {', '.join(beyond)}")
+    return given
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a run to repeat."""
+    found = read_manifest(path.with_suffix(".tsv"))
+    if not found or "config" not in found or not isinstance(found.get("tag"), str):
+        raise EpicqaError(f"{path}: not the manifest of a run, expected one that epicqa run writes")
+    return found
+
+
+def _reached(repeat: Path, before: dict[str, Any], config: Config) -> dict[str, int]:
+    """How deep the clock let the reranker go in the run to repeat; other settings have it look anew."""
+    names = ("reranker", "rerank_depth", "rerank_seconds")
+    if config.rerank_seconds is None or any(before["config"].get(n) != getattr(config, n) for n in names):
+        return {}
+    found = before.get("reranked") or {}
+    if not isinstance(found, dict) or not all(type(depth) is int and depth >= 0 for depth in found.values()):
+        raise EpicqaError(f"{repeat}: 'reranked' is not a depth a question, expected what epicqa run writes")
+    return found
+
+
+def _inputs(config: Config, index: Index, asked: _Asked) -> dict[str, Any]:
+    """What a run is made from, with fingerprints; None where there is no such thing."""
+    reranker = None
+    if config.reranker:
+        from epicqa.models.places import fingerprint, resolve
+
+        reranker = fingerprint(resolve(config.reranker, "cross-encoder"))
+    return {
+        "index_fingerprint": index.fingerprint,
+        "questions": {
+            "choice": config.questions,
+            "ids": [one.question_id for one in asked.questions],
+            "files": [{"path": str(file), "sha256": sha256_of(file)} for file in asked.files],
+        },
+        "dense": index.manifest["dense"],
+        "reranker": reranker,
+        "source_run": sha256_of(Path(config.source_run)) if config.source_run else None,
+        "versions": versions(),
+    }
+
+
+def _key(config: Config, asked: _Asked, inputs: dict[str, Any], reached: dict[str, int]) -> str:
+    """The name of the journal: nothing that decides the answers may differ."""
     texts = [[one.question_id, one.question, one.query, one.background] for one in asked.questions]
-    content = [as_dict(config), index.fingerprint, source, texts, reached, versions()]
-    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
+    content = [as_dict(config), inputs, texts, reached]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _resumed(questions: Sequence[Question], journal: _Journal, fresh: Iterator[Answer]) -> Iterator[Answer]:
+def _resumed(questions: Sequence[Question], journal: Journal, fresh: Iterator[Answer]) -> Iterator[Answer]:
     """Answers in the questions' order: those noted before an interruption, and fresh ones, noted now."""
     pending = next(fresh, None)
     for question in questions:
@@ -176,40 +280,3 @@ def _resumed(questions: Sequence[Question], journal: _Journal, fresh: Iterator[A
             journal.note(pending)
             yield pending
             pending = next(fresh, None)
-
-
-class _Journal:
-    """Answers of a run under way, a line each, so that an interrupted run goes on."""
-
-    def __init__(self, key: str) -> None:
-        self._path = cache_folder() / "runs" / f"{key}.jsonl"
-        self.done: dict[str, Answer] = {}
-        try:
-            lines = self._path.read_bytes().splitlines()
-        except OSError:
-            lines = []
-        for line in lines:
-            try:
-                noted = orjson.loads(line)
-                passages = Ranking(
-                    np.array(noted["first"]), np.array(noted["last"]), np.array(noted["score"], np.float32)
-                )
-            except (ValueError, KeyError, TypeError):
-                # The line that a kill cut short.
-                break
-            self.done[noted["id"]] = Answer(noted["id"], passages, noted["reranked"])
-
-    def note(self, answer: Answer) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        content: dict[str, Any] = {
-            "id": answer.question_id,
-            "first": answer.passages.first,
-            "last": answer.passages.last,
-            "score": answer.passages.score,
-            "reranked": answer.reranked,
-        }
-        with self._path.open("ab") as journal:
-            journal.write(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
-
-    def remove(self) -> None:
-        self._path.unlink(missing_ok=True)

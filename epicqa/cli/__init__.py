@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import sys
 from importlib import import_module
 
@@ -47,6 +48,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; errors of the user's become one line and status 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Where the terminal's encoding lacks a character, its code is better than a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = cli.main(prog_name="epicqa", standalone_mode=False)
     except EpicqaError as error:

@@ -46,7 +46,8 @@ def ask_command(
     for note in asker.notes:
         click.echo(f"note: {note}", err=True)
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(one) for one in found], indent=1, ensure_ascii=False))
+        # ASCII, as a terminal would obey some control characters beyond it.
+        click.echo(json.dumps([dataclasses.asdict(one) for one in found], indent=1))
     elif found:
         _show(found)
     else:
@@ -73,7 +74,7 @@ def _show(passages: list[Passage]) -> None:
             if passage.first_id == passage.last_id
             else f"{passage.first_id}:{passage.last_id}"
         )
-        source = f"{place}  {_plain(passage.url)}" if passage.url else place
+        source = _plain(f"{place}  {passage.url}" if passage.url else place)
         console.print(head)
         console.print(Padding(context, (0, 0, 0, 3)))
         console.print(Padding(Text(source, "cyan", overflow="fold"), (0, 0, 1, 3)))

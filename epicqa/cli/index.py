@@ -68,19 +68,25 @@ def index_command(
     """
     if list_all:
         _list(as_json)
-    elif info or verify:
-        from epicqa.index.build import open_index, verify_index
+    elif info is not None:
+        from epicqa.index.build import open_index
 
-        _tell(verify_index(verify) if verify else open_index(str(info)), as_json)
-        if verify and not as_json:
+        _tell(open_index(info), as_json)
+    elif verify is not None:
+        from epicqa.index.build import verify_index
+
+        _tell(verify_index(verify), as_json)
+        if not as_json:
             click.echo("every file is the one that was built")
     else:
         from epicqa.cli.progress import steps
         from epicqa.index.build import BuildOptions, build_index
 
         options = BuildOptions(dense, vectors, titles, threads, strict, force)
+        if name is None:
+            name = "default" if sources else "sample"
         with steps() as progress:
-            built = build_index(sources, name or ("default" if sources else "sample"), options, progress)
+            built = build_index(sources, name, options, progress)
         _tell(built, as_json)
 
 
@@ -102,14 +108,8 @@ def _tell(index: Index, as_json: bool) -> None:
         shown["bytes"] = sum(one["bytes"] for one in manifest["files"].values())
         click.echo(json.dumps({"name": index.name, **shown}, indent=1))
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None, pad_edge=False)
     for key, value in _lines(index).items():
-        table.add_row(f"[bold]{key}[/]", escape(str(value)))
-    Console(soft_wrap=True).print(table)
+        click.echo(f"{click.style(f'{key:<12}', bold=True)} {value}")
 
 
 def _lines(index: Index) -> dict[str, Any]:

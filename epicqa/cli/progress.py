@@ -8,7 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def steps() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Bars, one a step: call what this gives with a step's name, how much is done, and of how much."""
+    """Bars, one a step: call what this gives with a step's name, how much is done, and of how much.
+
+    Only a terminal shows them: elsewhere the error stream holds nothing but lines to act on.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -18,7 +21,8 @@ def steps() -> Iterator[Callable[[str, int, int | None], None]]:
         TextColumn("{task.completed:,.0f}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
         known: dict[str, TaskID] = {}
 
         def told(step: str, done: int, total: int | None) -> None:

