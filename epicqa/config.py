@@ -35,11 +35,13 @@ class Config:
         description: a line for the batch that is sent in.
         depth: passages a question.
         retriever: bm25, dense or hybrid; None takes the best that the index can do.
-        fields: which texts of a question are searched for; ``all`` is question, query and background.
+        fields: which texts of a question BM25 searches for; ``all`` is question, query and background.
+        dense_fields: which of them the vector is of.
         k1, b: BM25's term saturation and length normalisation.
         rm3: expand the question by pseudo-relevance feedback.
         fusion: how hybrid joins its two rankings.
         dense_weight: the dense ranking's share in it, 0 to 1.
+        context_weight: weight of the other sentences of a sentence's context, see ``retrieve.context``.
         pool: sentences that a retriever gives.
         max_sentences: of a passage.
         diversity: MMR's weight of novelty, 0 (off) to 1; None: the default where there are vectors.
@@ -61,8 +63,10 @@ class Config:
     k1: float = 0.9
     b: float = 0.4
     rm3: bool = False
+    dense_fields: Fields = "question"
     fusion: Fusion = "minmax"
-    dense_weight: float = 0.5
+    dense_weight: float = 0.4
+    context_weight: float = 0.4
     pool: int = 2000
     max_sentences: int = 1
     diversity: float | None = None
@@ -85,7 +89,7 @@ class Config:
                 raise EpicqaError(f"{name} is {value}, expected {low} to {high}")
 
 
-DIVERSITY = 0.2
+DIVERSITY = 0.3
 """MMR's weight of novelty where the index has vectors and nothing else is asked for."""
 
 _LIMITS: dict[str, tuple[float, float]] = {
@@ -93,6 +97,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "k1": (0, 100),
     "b": (0, 1),
     "dense_weight": (0, 1),
+    "context_weight": (0, 10),
     "pool": (1, 1_000_000),
     "max_sentences": (1, 100),
     "diversity": (0, 1),

@@ -17,6 +17,7 @@ from epicqa.questions import Question
 from epicqa.rank.diversity import mmr, passage_vectors
 from epicqa.rank.passages import fill, grow, without_overlaps
 from epicqa.ranking import Ranking
+from epicqa.retrieve.context import support
 from epicqa.retrieve.fuse import fuse
 
 if TYPE_CHECKING:
@@ -104,26 +105,28 @@ class Pipeline:
 
     def _retrieve(self, questions: Sequence[Question]) -> list[Ranking]:
         """Passages that may answer, best first, enough to cut."""
-        texts = [query_text(question, self.config.fields) for question in questions]
         config, store = self.config, self.index.store
         depth = max(config.pool, config.depth)
         if config.retriever == "bm25":
-            sentences = self._bm25(texts, depth)
+            sentences = self._bm25(questions, depth)
         elif config.retriever == "dense":
-            sentences = self._dense(texts, depth)
+            sentences = self._dense(questions, depth)
         else:
             weights = (1 - config.dense_weight, config.dense_weight)
-            pairs = zip(self._bm25(texts, depth), self._dense(texts, depth), strict=True)
+            pairs = zip(self._bm25(questions, depth), self._dense(questions, depth), strict=True)
             sentences = [fuse(pair, weights, config.fusion) for pair in pairs]
-        return [grow(ranking, store, config.max_sentences) for ranking in sentences]
+        return [
+            grow(support(ranking, store, config.context_weight), store, config.max_sentences)
+            for ranking in sentences
+        ]
 
-    def _bm25(self, texts: Sequence[str], depth: int) -> list[Ranking]:
+    def _bm25(self, questions: Sequence[Question], depth: int) -> list[Ranking]:
         from epicqa.retrieve.bm25 import Rm3, bm25_search
 
         config = self.config
         return bm25_search(
             self.index.lucene,
-            texts,
+            [query_text(question, config.fields) for question in questions],
             depth,
             k1=config.k1,
             b=config.b,
@@ -132,9 +135,10 @@ class Pipeline:
             threads=self.threads,
         )
 
-    def _dense(self, texts: Sequence[str], depth: int) -> list[Ranking]:
+    def _dense(self, questions: Sequence[Question], depth: int) -> list[Ranking]:
         from epicqa.retrieve.dense import dense_search
 
+        texts = [query_text(question, self.config.dense_fields) for question in questions]
         return dense_search(self.index.vectors, self.index.encoder, texts, depth)
 
     def _filled(self, question: Question, passages: Ranking) -> Ranking:
@@ -174,10 +178,9 @@ class Pipeline:
 
     def _nearest(self, question: Question) -> Iterator[int]:
         """Every sentence of the collection, the nearest to the question first."""
-        text = query_text(question, self.config.fields)
         total = self.index.store.n_sentences
         depth = min(total, 4 * self.config.depth)
-        ranking = self._dense([text], depth)[0]
+        ranking = self._dense([question], depth)[0]
         yield from ranking.first.tolist()
         # What the vectors did not give, as approximate ones may not, in collection order.
         seen = set(ranking.first.tolist())

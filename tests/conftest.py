@@ -23,3 +23,45 @@ def no_outer_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user's own EPICQA_ variables must not change what a test sees."""
     for name in [name for name in os.environ if name.startswith("EPICQA_")]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def sample_indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real indexes built by one thread: the ``sample``, ``bare`` without vectors, ``mine`` of its documents."""
+    from epicqa import sample
+    from epicqa.index.build import BuildOptions, build_index
+
+    folder = tmp_path_factory.mktemp("sample")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EPICQA_HOME", str(folder))
+        build_index([], "sample", BuildOptions(threads=1))
+        build_index([], "bare", BuildOptions(threads=1, dense="none"))
+        build_index([sample.documents_path()], "mine", BuildOptions(threads=1, dense="none"))
+    return folder / "indexes"
+
+
+@pytest.fixture
+def home(sample_indexes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own with these indexes, the current folder in this test, caches in ``cache``."""
+    (tmp_path / "indexes").symlink_to(sample_indexes)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EPICQA_HOME", str(tmp_path))
+    monkeypatch.setenv("EPICQA_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a real cross-encoder of random weights."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    from epicqa.models.resolve import resolve
+
+    folder = tmp_path_factory.mktemp("reranker")
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = BertConfig(**sizes, num_labels=1, initializer_range=0.5)
+    BertForSequenceClassification(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(str(resolve("minilm"))).save_pretrained(folder)
+    return folder

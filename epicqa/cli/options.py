@@ -30,20 +30,30 @@ _ANSWERING = (
     click.option(
         "--fields",
         type=click.Choice(["question", "query", "background", "question+query", "all"]),
-        help="Texts of a question to search for.  [default: all]",
+        help="Texts of a question that BM25 searches for.  [default: all]",
+    ),
+    click.option(
+        "--dense-fields",
+        type=click.Choice(["question", "query", "background", "question+query", "all"]),
+        help="Texts of a question that its vector is of.  [default: question]",
     ),
     click.option(
         "--fusion",
         type=click.Choice(["minmax", "rrf"]),
         help="How hybrid joins BM25 and vectors.  [default: minmax]",
     ),
-    click.option("--dense-weight", type=float, help="Share of the vectors in it, 0 to 1.  [default: 0.5]"),
+    click.option("--dense-weight", type=float, help="Share of the vectors in it, 0 to 1.  [default: 0.4]"),
+    click.option(
+        "--context-weight",
+        type=float,
+        help="Weight of the other sentences of a sentence's context.  [default: 0.4]",
+    ),
     click.option("--pool", type=int, help="Sentences that a retriever gives.  [default: 2000]"),
     click.option("--max-sentences", type=int, help="Sentences of a passage at most.  [default: 1]"),
     click.option(
         "--diversity",
         type=float,
-        help="Weight of novelty in MMR, 0 (off) to 1.  [default: 0.2; 0 without vectors]",
+        help="Weight of novelty in MMR, 0 (off) to 1.  [default: 0.3; 0 without vectors]",
     ),
     click.option(
         "--reranker", metavar="MODEL", help="Cross-encoder to rerank with: a path, package or hub name."
@@ -80,8 +90,10 @@ _SETTINGS = (
     "b",
     "rm3",
     "fields",
+    "dense_fields",
     "fusion",
     "dense_weight",
+    "context_weight",
     "pool",
     "max_sentences",
     "diversity",

@@ -90,9 +90,9 @@ def verify(folder: Path, manifest: dict[str, Any], name: str, *, fully: bool = F
                 f"{path}: damaged, {state.st_size} bytes instead of {expected['bytes']}; {again}"
             )
         known = state.st_mtime_ns in (expected["mtime_ns"], seen.get(relative))
-        if fully or not known:
-            if sha256_of(path) != expected["sha256"]:
-                raise EpicqaError(f"{path}: damaged, its checksum is not the one it was built with; {again}")
+        if (fully or not known) and sha256_of(path) != expected["sha256"]:
+            raise EpicqaError(f"{path}: damaged, its checksum is not the one it was built with; {again}")
+        if not known:
             fresh[relative] = state.st_mtime_ns
     if fresh != seen:
         try:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,9 @@ def whole(store: CorpusStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Shards and batches so small that the sample has several; buffers that flush often."""
+    """Shards and batches so small that the sample has several of them."""
     monkeypatch.setattr(lucene, "SHARD_ROWS", 150)
     monkeypatch.setattr(lucene, "_BATCH", 40)
-    monkeypatch.setattr(lucene, "_BUFFER_MB", 0.05)
     return monkeypatch
 
 
@@ -102,7 +102,9 @@ def stored_ids(folder: Path) -> list[str]:
 def test_numbers_are_rows_and_results_the_same_for_any_shards_and_threads(
     store: CorpusStore, whole: Path, small: pytest.MonkeyPatch, tmp_path: Path, threads: int
 ) -> None:
-    assert len(shard_bounds(store.n_sentences)) > 5
+    small.setattr(lucene, "SHARD_ROWS", 350)
+    small.setattr(lucene, "_BUFFER_MB", 0.1)  # Several segments a shard.
+    assert len(shard_bounds(store.n_sentences)) == 3
     told: list[int] = []
     build_lucene(store, tmp_path / "lucene", threads=threads, progress=told.append)
     assert sum(told) == store.n_sentences
@@ -129,7 +131,7 @@ def test_rankings_fall_and_ties_go_to_the_lower_row(whole: Path) -> None:
         assert list(zip(np.negative(scores), rows, strict=True)) == sorted(
             zip(np.negative(scores), rows, strict=True)
         )
-        assert len(rows) > 100 and len(set(rows)) == len(rows)
+        assert len(rows) > 50 and len(set(rows)) == len(rows)
 
 
 def test_ties_go_to_the_lower_row_at_the_cut_too(small: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -186,7 +188,7 @@ def interrupt_after(count: int) -> Callable[[int], None]:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("moment", [1, 9, 25])
+@pytest.mark.parametrize("moment", [1, 25])
 def test_an_interrupted_build_goes_on(
     store: CorpusStore, whole: Path, small: pytest.MonkeyPatch, tmp_path: Path, moment: int, threads: int
 ) -> None:
@@ -195,7 +197,7 @@ def test_an_interrupted_build_goes_on(
         build_lucene(store, folder, threads=threads, progress=interrupt_after(moment))
     assert not folder.exists()
     kept = {path.name for path in (tmp_path / "lucene-shards").iterdir() if path.suffix != ".tmp"}
-    assert bool(kept) == (moment > 5)
+    assert bool(kept) == (moment > 1)
     written: list[str] = []
     writer = lucene._writer
     small.setattr(lucene, "_writer", lambda path: written.append(path.stem) or writer(path))
@@ -265,7 +267,7 @@ def test_texts_that_are_hard_to_pass_to_java(whole: Path) -> None:
             "冠",
             "状",
         ]
-        assert index.terms("mask\0s hands\0") == ["mask", "hand"]  # "s" is a stop word of Lucene's stemmer
+        assert index.terms("mask\0s hands\0") == ["mask", "s", "hand"]
         assert index.terms("a\ud800b \udfff masks") == ["b", "mask"]
         for text in ("", " ", "\0", "\ud800", "the of and", "?!", "AND OR NOT", 'contents:* +("', "\x01"):
             [(rows, scores)] = index.search([index.text_query(text)], 10, k1=K1, b=B)
@@ -302,7 +304,7 @@ def test_text_outside_ascii_is_found(tmp_path: Path) -> None:
     ]:
         [(rows, _)] = searched(tmp_path / "lucene", [query], 10)
         assert rows == [row], query
-    [(rows, scores)] = searched(tmp_path / "lucene", ["título \U0001d49c"], 10)
+    [(rows, _)] = searched(tmp_path / "lucene", ["título \U0001d49c"], 10)
     assert sorted(rows) == list(range(len(sentences)))
 
 
@@ -319,7 +321,7 @@ def test_titles_are_indexed_before_sentences(tmp_path: Path) -> None:
 def test_shards_cover_the_rows(count: int, shards: int) -> None:
     bounds = shard_bounds(count)
     assert len(bounds) == shards and bounds[0][0] == 0 and bounds[-1][1] == count
-    assert all(before[1] == after[0] for before, after in zip(bounds, bounds[1:], strict=False))
+    assert all(before[1] == after[0] for before, after in pairwise(bounds))
     assert all(first < last for first, last in bounds)
 
 
@@ -353,13 +355,12 @@ def test_a_damaged_index_is_one_line(whole: Path, tmp_path: Path, how: str) -> N
         folder.mkdir()
     elif how != "no folder":
         shutil.copytree(whole, folder)
-        for path in folder.glob("*.tip" if how == "terms" else "*.doc"):
+        for path in folder.glob("*.tim" if how == "terms" else "*.doc"):
             data = path.read_bytes()
             if how == "gone":
                 path.unlink()
-            elif how == "terms":  # A size that is right, and bytes that only a search meets.
-                third = len(data) // 3
-                path.write_bytes(data[:third] + bytes(byte ^ 0x5A for byte in data[third:-16]) + data[-16:])
+            elif how == "terms":  # The size and the footer are right: only a search meets it.
+                path.write_bytes(data[:100] + b"\xff" * (len(data) - 116) + data[-16:])
             else:
                 path.write_bytes(data[: len(data) // 2] if how == "cut" else bytes(len(data)))
     with pytest.raises(
