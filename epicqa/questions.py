@@ -39,7 +39,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
     Raises:
         EpicqaError: the file is not a JSON list of questions, a key is missing or not text, an id or a
-            question is empty, an id holds white space or occurs twice.
+            question is empty, a text is not Unicode, an id holds white space or occurs twice.
     """
     found: dict[str, Question] = {}
     for number, raw in enumerate(read_json(path, list, _SHAPE), 1):
@@ -51,6 +51,8 @@ def read_questions(path: Path) -> tuple[Question, ...]:
                 wrong = "missing" if key not in raw else "not text"
                 raise EpicqaError(f"{place}: {key!r} is {wrong}, expected text")
         question = Question(*(raw[key].strip() for key in _KEYS))
+        if re.search("[\ud800-\udfff]", " ".join(raw[key] for key in _KEYS)):
+            raise EpicqaError(f"{place}: half a surrogate pair, expected Unicode text")
         if not re.fullmatch(r"\S+", question.question_id):
             raise EpicqaError(
                 f"{place}: question_id {question.question_id!r}, expected one word such as EQ001"

@@ -108,6 +108,7 @@ def make_run(
         if progress:
             progress(len(answers), total)
     if not any(len(answer.passages) for answer in answers):
+        journal.remove()
         raise EpicqaError(f"{path}: not written, no passage was found for any question")
     write_run(path, tag, {answer.question_id: answer.passages for answer in answers}, index.store)
     content = {

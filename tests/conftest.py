@@ -27,7 +27,7 @@ def no_outer_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def sample_indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Real indexes built by one thread: the ``sample``, ``bare`` without vectors, ``mine`` of its documents."""
+    """Real indexes built by one thread: the ``sample``, ``bare`` (no vectors), ``mine`` of its documents."""
     from epicqa import sample
     from epicqa.index.build import BuildOptions, build_index
 

@@ -132,15 +132,15 @@ def test_parts_of_the_official_set_get_tags_of_their_own() -> None:
 
 def test_official_layout(home: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = shared / "epicqa" / "questions"
-    made = make_run(Config(depth=1, data=str(data)))
+    made = make_run(Config(depth=1, diversity=0.0, data=str(data)))
     assert made.questions == 45 and manifest(made.path)["judgments"] is None
-    made = make_run(Config(depth=1, data=str(data), task="e2e", questions="all"))
+    made = make_run(Config(depth=1, diversity=0.0, data=str(data), task="e2e", questions="all"))
     assert made.questions == 60 and "EQ101" in parse_run(made.path)[0].questions
     monkeypatch.setenv("EPICQA_DATA", str(data))
     # The sample keeps to its own questions, for which it has judgments.
-    made = make_run(Config(depth=1))
+    made = make_run(Config(depth=1, diversity=0.0))
     assert made.questions == 12 and manifest(made.path)["judgments"] == "sample"
-    made = make_run(Config(depth=1, index="mine"))
+    made = make_run(Config(depth=1, diversity=0.0, index="mine"))
     assert made.questions == 45 and manifest(made.path)["config"]["data"] == str(data)
     first = made.path.read_bytes()
     # A manifest remembers where the questions came from.
@@ -204,15 +204,6 @@ def test_a_journal_is_for_the_same_run_only(
     config = Config(questions=few, depth=5, pool=50, reranker="model", rerank_depth=3)
     with pytest.raises(KeyboardInterrupt):
         make_run(config, progress=stop_after(2))
-
-    def start(config: Config) -> list[str]:
-        answered.clear()
-        with pytest.raises(KeyboardInterrupt):
-            make_run(config, progress=stop_after(0))
-        return list(answered)
-
-    left = start(config)
-    assert left == []  # the interruption came before the pipeline was asked anything
 
     def resumes(config: Config) -> bool:
         answered.clear()
@@ -297,8 +288,9 @@ def test_questions_of_no_words_are_answered(home: Path) -> None:
     assert check_runs([made.path])[made.path] == []
     records[0]["question"] = "half \ud83d"
     path.write_text(json.dumps(records))
-    made = make_run(Config(questions=str(path), depth=5))
-    assert made.questions == len(texts)
+    assert refused(Config(questions=str(path))).endswith(
+        "question 1: half a surrogate pair, expected Unicode text"
+    )
 
 
 def source(home: Path, lines: list[str]) -> str:
