@@ -386,6 +386,7 @@ def test_a_clock_budget_is_replayed(
         reranker=str(tiny_reranker),
         rerank_depth=500,
         rerank_seconds=3,
+        max_sentences=1,
         depth=300,
         diversity=0.0,
     )

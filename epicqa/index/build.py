@@ -262,7 +262,8 @@ def _build(
         _point(root, there)
         return open_index(root.name)
     # A finished index outlives an upgrade of a package; half of one is not mixed with what the new one makes.
-    work = root / f"building-{_digest([plan, versions()])}"
+    packages = versions()
+    work = root / f"building-{_digest([plan, packages])}"
     for stale in root.glob("building-*"):
         if stale != work:
             remove_tree(stale)
@@ -281,7 +282,7 @@ def _build(
             "sample": is_sample,
             "sources": [_text(path) for path in sources],
             **content,
-            "versions": versions(),
+            "versions": packages,
             "seconds": watch.seconds,
         },
     )

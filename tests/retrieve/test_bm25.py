@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,6 +156,6 @@ def test_python_threads_get_right_answers(index: LuceneIndex, store: CorpusStore
         assert [results[number] for number in range(len(parts))] == expected
 
 
-def test_deeper_than_the_collection(index: LuceneIndex, store: CorpusStore, tmp_path: Path) -> None:
+def test_deeper_than_the_collection(index: LuceneIndex, store: CorpusStore) -> None:
     [ranking] = bm25_search(index, ["masks"], 10**9, k1=K1, b=B)
     assert len(ranking) == index.frequency("mask") < store.n_sentences
