@@ -65,7 +65,7 @@ def sweep(folder: Path) -> None:
         left.unlink(missing_ok=True)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Path, data: bytes | memoryview) -> None:
     """Write a whole small file at once, or leave the old one."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)

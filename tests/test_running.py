@@ -384,7 +384,7 @@ def test_a_clock_budget_is_replayed(
     config = Config(
         questions=few,
         reranker=str(tiny_reranker),
-        rerank_depth=500,
+        rerank_depth=300,
         rerank_seconds=3,
         max_sentences=1,
         depth=300,
@@ -410,7 +410,7 @@ def test_a_clock_budget_is_replayed(
     assert depths == [256, 0, 128] and again.passages == 30
     # Flags win over the file: another budget is a budget of its own.
     assert repeat(rerank_depth=7)[1] == [7, 7, 7]
-    assert repeat(rerank_seconds=1e6)[1] == [500, 500, 500]
+    assert repeat(rerank_seconds=1e6)[1] == [300, 300, 300]
     noted = manifest(made.path)
     made.manifest.write_text(json.dumps({**noted, "reranked": {ids[0]: "x"}}))
     with pytest.raises(EpicqaError, match="'reranked' is not a depth"):

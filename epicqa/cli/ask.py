@@ -62,11 +62,12 @@ def _show(passages: list[Passage]) -> None:
 
     console = Console(highlight=False)
     for passage in passages:
-        head = Text(f"{passage.rank}. ", "bold")
+        # A style given to Text itself would hold for all that is appended, too.
+        head = Text().append(f"{passage.rank}. ", "bold")
         head.append(_plain(passage.title or "(no title)"), "bold")
         if passage.section:
             head.append(f"  {_plain(passage.section)}", "dim")
-        context = Text(_plain(passage.context[: passage.start]), "dim")
+        context = Text().append(_plain(passage.context[: passage.start]), "dim")
         context.append(_plain(passage.text), "bold yellow")
         context.append(_plain(passage.context[passage.end :]), "dim")
         place = (

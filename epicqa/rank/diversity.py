@@ -15,8 +15,8 @@ def mmr(passages: Ranking, vectors: NDArray[np.float32], diversity: float, depth
 
     At each rank the passage with the highest ``(1 - diversity) * relevance - diversity * similarity`` comes
     next, similarity being the largest inner product with a passage above it, 0 at least, so that values fall.
-    Relevance is the score mapped to 0..1 over the candidates. Similarities are rounded to 1e-5, so that threads do not matter; equal
-    values go to the passage that came first.
+    Relevance is the score mapped to 0..1 over the candidates. Similarities are rounded to 1e-5, so that
+    threads do not matter; equal values go to the passage that came first.
 
     Args:
         passages: candidates, best first.
@@ -29,7 +29,7 @@ def mmr(passages: Ranking, vectors: NDArray[np.float32], diversity: float, depth
     """
     count = min(depth, len(passages))
     if not count:
-        return passages
+        return passages[:0]
     exact = vectors.astype(np.float64)
     similarity = np.round(exact @ exact.T, DECIMALS)
     score = passages.score.astype(np.float64)

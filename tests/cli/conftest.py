@@ -1,8 +1,11 @@
 import json
+import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,3 +84,46 @@ def make_run(small_store: CorpusStore, tmp_path: Path) -> WriteRun:
         return path
 
     return make
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    def line(self) -> str:
+        """The one line that bad input is answered with."""
+        assert (self.status, self.out) == (2, ""), self
+        assert self.err.startswith("epicqa: ") and self.err.count("\n") == 1, self.err
+        return self.err.removeprefix("epicqa: ").rstrip("\n")
+
+
+@pytest.fixture
+def epicqa(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Runs the command line in this process, as its entry point does."""
+    from epicqa.cli import main
+
+    def run(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["epicqa", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Ended(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def fresh() -> Callable[..., Ended]:
+    """Runs the command line in a process of its own."""
+
+    def run(*arguments: object, status: int = 0, **options: Any) -> Ended:
+        command = [sys.executable, "-m", "epicqa", *map(str, arguments)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+        assert ended.returncode == status, ended.stderr
+        return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+    return run

@@ -1,3 +1,4 @@
+import functools
 import gzip
 import json
 import lzma
@@ -21,14 +22,23 @@ from epicqa.corpus import build as corpus_build
 from epicqa.errors import EpicqaError
 from epicqa.index import build, encode, lucene
 from epicqa.index.build import BuildOptions, Index, build_index, list_indexes, open_index, verify_index
+from epicqa.models import resolve
 
 PLAIN = BuildOptions(dense="none", threads=1)
 STATIC = BuildOptions(threads=1)
 GENERATION = "home/indexes/a/generation-000001"
 
 
+load_encoder = resolve.load_encoder
+static = functools.cache(functools.partial(load_encoder, "static"))
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the indexes of a test lie; the default encoder is loaded once for all."""
+    monkeypatch.setattr(
+        resolve, "load_encoder", lambda name: static() if name == "static" else load_encoder(name)
+    )
     monkeypatch.setenv("EPICQA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("EPICQA_CACHE", str(tmp_path / "cache"))
     return tmp_path / "home"

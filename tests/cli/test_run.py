@@ -1,0 +1,214 @@
+"""``epicqa run`` on the real sample index: the same in every process, after a kill and from its manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from epicqa import sample
+from epicqa.config import Config, load_config
+from epicqa.running import make_run
+
+
+def few(path: Path, count: int = 2) -> Path:
+    path.write_text(json.dumps(json.loads(sample.questions_path("expert").read_text("utf-8"))[:count]))
+    return path
+
+
+def journals(home: Path) -> list[Path]:
+    return list((home / "cache" / "runs").glob("*"))
+
+
+@pytest.fixture(scope="module")
+def whole(sample_indexes: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The run of all questions of the sample with tag x, made in this process by two threads."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EPICQA_HOME", str(sample_indexes.parent))
+        patch.setenv("EPICQA_CACHE", str(folder))
+        return make_run(Config(questions="all"), output=folder / "x.tsv", tag="x").path.read_bytes()
+
+
+def test_fresh_processes_threads_and_a_rebuilt_index_do_not_matter(
+    home: Path, fresh: Callable, whole: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    made = fresh("run", "--questions", "all", "--threads", 1, "--tag", "x")
+    assert made.out == f"{home / 'runs' / 'x.tsv'}: 24,000 passages for 24 questions\n"
+    assert (home / "runs" / "x.tsv").read_bytes() == whole
+    other = tmp_path_factory.mktemp("rebuilt")
+    shutil.copytree(home / "indexes" / "sample", other / "indexes" / "sample")
+    environment = {**os.environ, "EPICQA_HOME": str(other), "OMP_NUM_THREADS": "1"}
+    fresh("index", "--force", "--threads", 2, env=environment)
+    generations = list((other / "indexes" / "sample").glob("generation-*"))
+    assert [path.name for path in generations] == ["generation-000002"]
+    # From another folder, and with the manifest for all settings.
+    again = fresh(
+        *("run", "--config", home / "runs" / "x.json", "--threads", 2, "--output", "y.tsv"),
+        env=environment,
+        cwd=other,
+    )
+    assert "note:" not in again.err
+    assert (other / "y.tsv").read_bytes() == whole
+    manifests = [json.loads(path.read_text()) for path in (home / "runs" / "x.json", other / "y.json")]
+    for manifest in manifests:
+        manifest.pop("seconds")
+    assert manifests[0] == manifests[1]
+
+
+def test_a_budgeted_rerank_of_another_run_repeats_in_a_fresh_process(
+    home: Path, fresh: Callable, tiny_reranker: Path, tmp_path: Path
+) -> None:
+    questions = few(home / "few.json")
+    base = make_run(Config(questions=str(questions), diversity=0.0), tag="base")
+    config = Config(
+        questions=str(questions),
+        source_run=str(base.path),
+        reranker=str(tiny_reranker),
+        rerank_depth=1000,
+        rerank_seconds=0.2,
+    )
+    made = make_run(config, tag="budget")
+    reached = json.loads(made.manifest.read_text())["reranked"]
+    assert len(reached) == 2 and all(0 < depth <= 1000 for depth in reached.values())
+    fresh("run", "--config", made.manifest, "--output", tmp_path / "again.tsv", "--threads", 1)
+    assert (tmp_path / "again.tsv").read_bytes() == made.path.read_bytes()
+    assert json.loads((tmp_path / "again.json").read_text())["reranked"] == reached
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "epicqa", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_answers(home: Path, process: subprocess.Popen[str], count: int) -> None:
+    """Until the journal holds as many."""
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline and process.poll() is None:
+        if any(path.read_bytes().count(b"\n") >= count for path in journals(home)):
+            return
+        time.sleep(0.005)
+    pytest.fail(f"no answers were noted: {process.communicate()}")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_run_goes_on(home: Path, fresh: Callable, whole: bytes, stop: signal.Signals) -> None:
+    arguments = ("run", "--questions", "all", "--tag", "x")
+    with start(*arguments) as process:
+        wait_for_answers(home, process, 2)
+        process.send_signal(stop)
+        _, err = process.communicate(timeout=60)
+    if stop == signal.SIGINT:
+        assert process.returncode == 1
+        assert err.splitlines()[-1] == "epicqa: interrupted; the same command goes on where it stopped"
+        assert "Traceback" not in err
+    else:
+        assert process.returncode == -signal.SIGKILL
+    assert not (home / "runs").exists()
+    (journal,) = journals(home)
+    assert 2 <= journal.read_bytes().count(b"\n") < 24
+    if stop == signal.SIGKILL:
+        fresh(*arguments)
+    else:
+        make_run(load_config(None, {"questions": "all"}), tag="x")
+    assert journals(home) == []
+    assert (home / "runs" / "x.tsv").read_bytes() == whole
+    assert sorted(path.name for path in (home / "runs").iterdir()) == ["x.json", "x.tsv"]
+
+
+def test_run_score_and_check(home: Path, epicqa: Callable) -> None:
+    assert (
+        epicqa("run", "--depth", 50).out
+        == f"{home / 'runs' / 'sample-expert.tsv'}: 600 passages for 12 questions\n"
+    )
+    scored = epicqa("score", "runs/sample-expert.tsv", "--format", "json")
+    (record,) = json.loads(scored.out)
+    assert len(record["questions"]) == 12 and record["mean"]["exact"] > 0.3
+    checked = epicqa("check", "runs/sample-expert.tsv")
+    assert checked.status == 0 and checked.out.endswith("sample-expert.tsv: valid\n")
+    shutil.copy(sample.judgments_path(), home / "j.json")
+    epicqa("run", "--depth", 50, "--judgments", "j.json", "--tag", "noted", "--description", "a line")
+    assert json.loads(epicqa("score", "runs/noted.tsv", "--format", "json").out)[0]["mean"] == record["mean"]
+    assert json.loads((home / "runs" / "noted.json").read_text())["config"]["description"] == "a line"
+    # Questions of a file are not the sample's, whatever they are.
+    epicqa("run", "--depth", 5, "--questions", few(home / "few.json"))
+    assert "judgments unknown (its manifest names none)" in epicqa("score", "runs/sample-few.tsv").line()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--max-sentences 3 --diversity 0",
+        "--max-sentences 3 --diversity .5 --retriever dense",
+        "--retriever bm25",
+        "--fusion rrf --rm3 --fields question --depth 7",
+        "--fusion minmax --no-rm3 --fields question+query --dense-weight .2",
+    ],
+)
+def test_runs_are_valid_and_whole(home: Path, epicqa: Callable, flags: str) -> None:
+    few(home / "few.json", 3)
+    made = epicqa("run", "--questions", "few.json", "--tag", "x", *flags.split())
+    depth = 7 if "--depth" in flags else 1000
+    assert made.out.endswith(f"x.tsv: {3 * depth:,} passages for 3 questions\n") and "note" not in made.err
+    checked = epicqa("check", "runs/x.tsv")
+    assert checked.status == 0 and checked.out == "runs/x.tsv: valid\n"
+    assert depth == 7 or checked.err == ""
+
+
+def test_an_index_without_vectors(home: Path, epicqa: Callable) -> None:
+    made = epicqa("run", "--index", "bare")
+    assert made.status == 0 and "12 questions" in made.out
+    notes = [line for line in made.err.splitlines() if line.startswith("note: ")]
+    assert len(notes) == 1 and "MMR is off, and depth is filled by what BM25 finds" in notes[0]
+    assert epicqa("check", "runs/bare-expert.tsv").status == 0
+    for flags in (("--retriever", "dense"), ("--retriever", "hybrid"), ("--diversity", ".3")):
+        assert epicqa("run", "--index", "bare", *flags).line().startswith("index 'bare' has no vectors")
+
+
+def test_flags_win_over_the_file(home: Path, epicqa: Callable) -> None:
+    few(home / "few.json")
+    (home / "c.toml").write_text('questions = "few.json"\ndepth = 3\nrm3 = true\nmax_sentences = 2\n')
+    assert ": 6 passages for 2 questions" in epicqa("run", "--config", "c.toml").out
+    made = epicqa("run", "--config", "c.toml", "--depth", 4, "--no-rm3", "--tag", "b")
+    assert ": 8 passages for 2 questions" in made.out
+    config = json.loads((home / "runs" / "b.json").read_text())["config"]
+    assert (config["depth"], config["rm3"], config["max_sentences"]) == (4, False, 2)
+    assert ": 10 passages" in epicqa("run", "--config", "runs/b.json", "--depth", 5, "--tag", "c").out
+
+
+def test_bad_input_is_one_line_and_nothing_is_written(home: Path, epicqa: Callable) -> None:
+    few(home / "few.json")
+    (home / "bad.toml").write_text("k1 = nan")
+    (home / "bad.tsv").write_text("EQ001 Q0 x-C000-S000:x-C000-S000 1 1 t\n")
+    (home / "bad.json").write_text("{}")
+    before = sorted(home.rglob("*"))
+    for arguments, message in (
+        (["--config", "bad.toml"], "bad.toml: k1 is nan, expected 0 to 100"),
+        (["--config", "bad.json"], "bad.json: no 'config'"),
+        (["--depth", "0"], "depth is 0, expected 1 to 1000"),
+        (["--depth", "1001"], "depth is 1001, expected 1 to 1000"),
+        (["--diversity", "nan"], "diversity is nan, expected 0 to 1"),
+        (["--tag", "a b"], "run tag 'a b'"),
+        (["--questions", "absent.json"], "absent.json: No such file"),
+        (["--questions", "bad.json"], "bad.json: a JSON dict"),
+        (["--index", "mine"], "expert questions of which data set?"),
+        (["--data", "absent"], "absent/ae/expert_questions.json: No such file"),
+        (["--from", "bad.tsv"], "/bad.tsv:1: unknown sentence x-C000-S000, expected one of the index"),
+        (["--from", "absent.tsv"], "absent.tsv: No such file"),
+        (["--reranker", "./absent"], "unknown model './absent'"),
+        (["--judgments", "absent"], "absent: no such file, expected judgments"),
+        (["--output", "few.json/x.tsv"], "few.json is not a folder that can be written"),
+        (["--output", "x.json"], "x.json: a run named .json would overwrite its manifest"),
+        (["--output", "few.tsv"], "few.json, which is none; expected another --output"),
+    ):
+        line = epicqa("run", *arguments).line()
+        assert message in line, line
+    assert sorted(home.rglob("*")) == before
