@@ -22,7 +22,7 @@ def test_verbs_are_listed_and_explained(epicqa: Callable) -> None:
     assert (ended.status, ended.err) == (0, "")
     for verb in VERBS:
         assert f"  {verb} " in ended.out
-        helped = epicqa(verb, "-h")
+        helped = epicqa(verb, "--help")
         assert helped.status == 0 and helped.out.startswith(f"Usage: epicqa {verb} ")
         assert all(len(line) <= 110 for line in helped.out.splitlines())
 
@@ -133,9 +133,13 @@ def test_no_index_yet(
     assert list(tmp_path.iterdir()) == []
 
 
+# Without Java, which takes seconds to start.
+_QUICK = ("--retriever", "dense", "--diversity", "0")
+
+
 def test_a_reader_that_has_enough_is_no_error(home: Path) -> None:
     for arguments in (["--json", "-n", "1000"], ["-n", "1000"]):
-        command = [sys.executable, "-m", "epicqa", "ask", "steel?", *arguments]
+        command = [sys.executable, "-m", "epicqa", "ask", "steel?", *_QUICK, *arguments]
         # A terminal of an old encoding must not matter either.
         environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
         with subprocess.Popen(

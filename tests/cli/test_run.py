@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from epicqa import sample
-from epicqa.config import Config, load_config
+from epicqa.config import Config
 from epicqa.running import make_run
 
 
@@ -30,19 +30,19 @@ def journals(home: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def whole(sample_indexes: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The run of all questions of the sample with tag x, made in this process by two threads."""
+    """The run of the expert questions of the sample with tag x, made in this process by two threads."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EPICQA_HOME", str(sample_indexes.parent))
         patch.setenv("EPICQA_CACHE", str(folder))
-        return make_run(Config(questions="all"), output=folder / "x.tsv", tag="x").path.read_bytes()
+        return make_run(Config(), output=folder / "x.tsv", tag="x").path.read_bytes()
 
 
 def test_fresh_processes_threads_and_a_rebuilt_index_do_not_matter(
     home: Path, fresh: Callable, whole: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    made = fresh("run", "--questions", "all", "--threads", 1, "--tag", "x")
-    assert made.out == f"{home / 'runs' / 'x.tsv'}: 24,000 passages for 24 questions\n"
+    made = fresh("run", "--threads", 1, "--tag", "x")
+    assert made.out == f"{home / 'runs' / 'x.tsv'}: 12,000 passages for 12 questions\n"
     assert (home / "runs" / "x.tsv").read_bytes() == whole
     other = tmp_path_factory.mktemp("rebuilt")
     shutil.copytree(home / "indexes" / "sample", other / "indexes" / "sample")
@@ -101,7 +101,7 @@ def wait_for_answers(home: Path, process: subprocess.Popen[str], count: int) -> 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_run_goes_on(home: Path, fresh: Callable, whole: bytes, stop: signal.Signals) -> None:
-    arguments = ("run", "--questions", "all", "--tag", "x")
+    arguments = ("run", "--tag", "x")
     with start(*arguments) as process:
         wait_for_answers(home, process, 2)
         process.send_signal(stop)
@@ -114,11 +114,11 @@ def test_a_stopped_run_goes_on(home: Path, fresh: Callable, whole: bytes, stop: 
         assert process.returncode == -signal.SIGKILL
     assert not (home / "runs").exists()
     (journal,) = journals(home)
-    assert 2 <= journal.read_bytes().count(b"\n") < 24
+    assert 2 <= journal.read_bytes().count(b"\n") < 12
     if stop == signal.SIGKILL:
         fresh(*arguments)
     else:
-        make_run(load_config(None, {"questions": "all"}), tag="x")
+        make_run(Config(), tag="x")
     assert journals(home) == []
     assert (home / "runs" / "x.tsv").read_bytes() == whole
     assert sorted(path.name for path in (home / "runs").iterdir()) == ["x.json", "x.tsv"]
