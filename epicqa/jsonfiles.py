@@ -40,6 +40,9 @@ def read_json(path: Path, kind: type, expected: str) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise EpicqaError(f"{path}:{error.lineno}: broken JSON ({error.msg}), expected {expected}") from None
+    except ValueError as error:
+        # A number of thousands of digits.
+        raise EpicqaError(f"{path}: {error}, expected {expected}") from None
     except RecursionError:
         raise EpicqaError(f"{path}: JSON nested too deeply, expected {expected}") from None
     if not isinstance(value, kind):

@@ -224,6 +224,16 @@ def test_rankings_survive_the_file(tmp_path: Path, store: CorpusStore) -> None:
     assert (back.first.tolist(), back.last.tolist()) == ([5, 0, 12], [7, 0, 15])
 
 
+def test_scores_beyond_float32_keep_their_order(tmp_path: Path, store: CorpusStore) -> None:
+    path = tmp_path / "run.tsv"
+    path.write_text(
+        "EQ001 Q0 a-b-C000-S000:a-b-C000-S000 1 1e300 t\nEQ001 Q0 a-b-C000-S001:a-b-C000-S001 2 1 t\n"
+    )
+    (back,) = run_rankings(read_run(path), store).values()
+    assert np.isfinite(back.score).all()
+    assert back.score[0] > back.score[1]
+
+
 def test_what_cannot_be_written(tmp_path: Path, store: CorpusStore) -> None:
     many = Ranking.of_sentences(np.zeros(1001, dtype=int), np.zeros(1001))
     with pytest.raises(EpicqaError, match="EQ001: 1001 passages"):

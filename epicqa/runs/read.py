@@ -24,6 +24,8 @@ COLUMNS = "question_id Q0 first_id:last_id rank score run_tag"
 
 # The usual shape, whose documents hold no ':'; ids.parse_passage_id reads the rest.
 _PASSAGE = re.compile(rb"([^\s:]+-C[0-9]{3,9})-S([0-9]{3,9}):([^\s:]+-C[0-9]{3,9})-S([0-9]{3,9})")
+# Beyond what a ranking's float32 holds lies infinity, of which no stage can make an order.
+_MOST_SCORE = 1e38
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 
 
@@ -116,7 +118,8 @@ def run_rankings(run: Run, store: CorpusStore) -> dict[str, Ranking]:
                     message = f"unknown sentence {sentence_id}, expected one of the index"
                     raise EpicqaError(f"{run.path}:{line}: {message}")
                 ends[i, end] = row
-        rankings[question_id] = Ranking(ends[:, 0], ends[:, 1], passages.score.astype(np.float32))
+        score = np.clip(passages.score, -_MOST_SCORE, _MOST_SCORE)
+        rankings[question_id] = Ranking(ends[:, 0], ends[:, 1], score.astype(np.float32))
     return rankings
 
 
