@@ -117,6 +117,6 @@ def test_official_questions(shared: Path) -> None:
 def test_a_number_of_thousands_of_digits_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "questions.json"
     path.write_text("[" + "9" * 5000 + "]")
-    with pytest.raises(EpicqaError, match="questions.json") as raised:
+    with pytest.raises(EpicqaError, match=r"questions\.json") as raised:
         read_questions(path)
     assert "\n" not in str(raised.value)
