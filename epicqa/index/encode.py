@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -11,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from epicqa.errors import EpicqaError
-from epicqa.files import replacing, write_bytes
+from epicqa.files import write_bytes
 from epicqa.models.encoder import Encoder
 
 _KEY = "chunks.json"
@@ -73,8 +74,10 @@ def encode_corpus(
             else:
                 texts = list(store.iter_sentences(start, stop))
             vectors = encoder.encode(texts).astype(np.float16)
-            with replacing(path) as temporary, temporary.open("wb") as file:
-                np.save(file, vectors)
+            content = io.BytesIO()
+            # Straight into a file, NumPy would not say that the disk is full.
+            np.save(content, vectors)
+            write_bytes(path, content.getbuffer())
         paths.append(path)
         if progress:
             progress(stop - start)

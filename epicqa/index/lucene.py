@@ -161,6 +161,10 @@ class _Shard:
             text = orjson.dumps(batch).decode()
             self._pending.append((self._pool.submit(self._add.bindTo(text)), end - self._at))
             self._at = end
+            if end == self._last:
+                # Its last segment is written by its own thread, too: shards end at the same time.
+                close = jvm.method("org.apache.lucene.index.IndexWriter", "close", "()V").bindTo(self._writer)
+                self._pending.append((self._pool.submit(close), 0))
         if more and len(self._pending) <= self.AHEAD:
             return 0
         task, added = self._pending.popleft()
@@ -169,7 +173,6 @@ class _Shard:
 
     def finish(self) -> None:
         self._pool.close()
-        self._writer.close()
         self._temporary.rename(self._path)
 
     def abandon(self) -> None:

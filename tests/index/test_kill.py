@@ -22,7 +22,7 @@ from epicqa.index.build import BuildOptions, build_index, verify_index
 from epicqa.models import resolve
 
 KILLS = 10
-PIECES = (40_000, 400, 400)
+PIECES = (25_000, 250, 250)
 """Bytes of a batch, rows of a Lucene shard and of a chunk: several of each for a small collection."""
 
 # Builds in those pieces. With a step and a limit, no file may grow beyond the limit from there on; with
@@ -126,7 +126,7 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Two collections, and a home in which the first one is built."""
     folder = tmp_path_factory.mktemp("kill")
-    for name, count in (("one.jsonl", 110), ("two.jsonl", 120)):
+    for name, count in (("one.jsonl", 60), ("two.jsonl", 65)):
         write_documents(folder / name, count)
     yield folder
 
@@ -195,7 +195,7 @@ def test_a_rebuild_killed_at_random_moments(
         killed += kill(home, after, source, "--name", "a", "--threads", 1 + (number % 3 == 0), *flags)
         whole = verify_index("a")
         assert whole.fingerprint == (old if whole.folder.name == "generation-000001" else new)
-        assert whole.store.n_documents in (110, 120) and whole.lucene.frequency("viru") > 0
+        assert whole.store.n_documents in (60, 65) and whole.lucene.frequency("viru") > 0
         assert go_on(source, force=force) == new
     assert killed >= KILLS // 2
 
@@ -231,7 +231,7 @@ def test_a_full_disk_is_one_line_and_the_next_build_goes_on(
     line = "epicqa: the disk is full; make room and run the same command again, it goes on where it stopped"
     # Vectors end 45 bytes after their numbers: the last limit is met when their file is closed.
     size = (place / "home" / "indexes" / "a" / "generation-000001" / "vectors.faiss").stat().st_size
-    limits = {"reading": 10_000, "indexing": 10_000, "encoding": 100_000, "building": size - 10}
+    limits = {"reading": 8_000, "indexing": 3_000, "encoding": 100_000, "building": size - 10}
     for step, limit in limits.items():
         process = begin(tmp_path, place / "one.jsonl", "--name", "a", "--threads", 2, step=step, what=limit)
         assert end(process) == (2, [line]), step
