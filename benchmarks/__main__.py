@@ -1,4 +1,4 @@
-"""All benchmarks in turn, each in a process of its own: ``python -m benchmarks [DATA] [--work FOLDER]``."""
+"""All benchmarks, one after the other, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ NAMES = ("search", "index", "scoring", "memory")
 
 
 def main() -> None:
-    found = parser(__doc__ or "", repeats=5)
-    arguments = found.parse_args()
+    arguments = parser(__doc__ or "", repeats=5).parse_args()
     failed = []
     with work_folder(arguments.work) as work:
         for name in NAMES:

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from benchmarks import java
 from benchmarks.options import expert_corpus, parser, work_folder
 from benchmarks.sides import compare, in_turn
 from epicqa.corpus.store import CorpusStore
@@ -45,7 +46,7 @@ def main() -> None:
         store = expert_corpus(arguments.data, work)
         jsonl, our_folder, peer_folder = (work / f"bench-{name}" for name in ("jsonl", "ours", "peer"))
         write_jsonl(store, jsonl)
-        jvm.start()
+        java.start()
         collection = jvm.load("io.anserini.index.IndexCollection")
         settings = {
             "collection": "JsonCollection",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import java
 from benchmarks.options import expert_corpus, parser, work_folder
 from benchmarks.sides import compare, in_turn
-from epicqa.index import jvm
 from epicqa.index.lucene import LuceneIndex, build_lucene
 from epicqa.questions import find_questions
 from epicqa.ranking import Ranking
@@ -46,12 +46,12 @@ def main() -> None:
     arguments = parser(__doc__ or "", repeats=7).parse_args()
     with work_folder(arguments.work) as work:
         store = expert_corpus(arguments.data, work)
+        java.start()
         build_lucene(store, work / "lucene", threads=THREADS)
         texts = official_texts(arguments.data)
         index = LuceneIndex(work / "lucene")
 
         # Pyserini uses the JVM that runs. Its imports make a client of a service that is never called.
-        jvm.start()
         os.environ.setdefault("OPENAI_API_KEY", "none")
         from pyserini.search.lucene import LuceneSearcher
 

@@ -85,19 +85,24 @@ def question_files(choice: str, data: Path | None = None, task: str = "ae") -> t
     return tuple(folder / one / f"{kind}_questions.json" for kind in kinds for one in tasks)
 
 
-def find_questions(choice: str, data: Path | None = None, task: str = "ae") -> tuple[Question, ...]:
-    """The questions of a choice (see `question_files`), expert before general.
+def join_questions(paths: Iterable[Path]) -> tuple[Question, ...]:
+    """The questions of several files, in order.
 
     Raises:
-        EpicqaError: as `read_questions`, or one id is in both files.
+        EpicqaError: as `read_questions`, or one id is in two files.
     """
     found: dict[str, Question] = {}
-    for path in question_files(choice, data, task):
+    for path in paths:
         for question in read_questions(path):
             if question.question_id in found:
                 raise EpicqaError(f"{path}: {question.question_id} is in the other question file too")
             found[question.question_id] = question
     return tuple(found.values())
+
+
+def find_questions(choice: str, data: Path | None = None, task: str = "ae") -> tuple[Question, ...]:
+    """The questions of a choice (see `question_files`), expert before general; errors as `join_questions`."""
+    return join_questions(question_files(choice, data, task))
 
 
 def of_kind(question_ids: Iterable[str], choice: str) -> list[str]:

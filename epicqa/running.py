@@ -20,7 +20,7 @@ from epicqa.index.build import Index, list_indexes, open_index, versions
 from epicqa.journal import Journal
 from epicqa.jsonfiles import read_json
 from epicqa.pipeline import Answer, Pipeline, settle
-from epicqa.questions import KINDS, Question, question_files, read_questions
+from epicqa.questions import KINDS, Question, join_questions, question_files
 from epicqa.ranking import Ranking
 from epicqa.runs import manifest_path, read_manifest, read_run, run_rankings, write_run
 from epicqa.runs.manifest import VERSION
@@ -150,13 +150,7 @@ def _asked(config: Config, index: Index) -> _Asked:
         )
     else:
         files = question_files(config.questions, Path(folder) if folder else None, config.task)
-    found: dict[str, Question] = {}
-    for file in files:
-        for question in read_questions(file):
-            if question.question_id in found:
-                raise EpicqaError(f"{file}: {question.question_id} is in the other question file, too")
-            found[question.question_id] = question
-    return _Asked(tuple(found.values()), files, named, None if of_sample else folder)
+    return _Asked(join_questions(files), files, named, None if of_sample else folder)
 
 
 def _placed(config: Config, asked: _Asked) -> Config:

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from epicqa import sample
+from epicqa.corpus.build import build_corpus
+from epicqa.corpus.store import CorpusStore
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -26,9 +30,16 @@ def no_outer_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
+def sample_store(tmp_path_factory: pytest.TempPathFactory) -> CorpusStore:
+    """The sample's sentences."""
+    folder = tmp_path_factory.mktemp("sample") / "corpus"
+    build_corpus([sample.documents_path()], folder, workers=1)
+    return CorpusStore.open(folder)
+
+
+@pytest.fixture(scope="session")
 def sample_indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real indexes built by one thread: the ``sample``, ``bare`` (no vectors), ``mine`` of its documents."""
-    from epicqa import sample
     from epicqa.index.build import BuildOptions, build_index
 
     folder = tmp_path_factory.mktemp("sample")

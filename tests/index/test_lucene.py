@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from epicqa import sample
 from epicqa.corpus.build import build_corpus
 from epicqa.corpus.store import CorpusStore
 from epicqa.errors import EpicqaError
@@ -29,10 +28,8 @@ QUESTIONS = [question.question for question in find_questions("all")]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> CorpusStore:
-    folder = tmp_path_factory.mktemp("sample") / "corpus"
-    build_corpus([sample.documents_path()], folder, workers=1)
-    return CorpusStore.open(folder)
+def store(sample_store: CorpusStore) -> CorpusStore:
+    return sample_store
 
 
 @pytest.fixture(scope="module")
