@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -176,8 +176,12 @@ class _Shard:
         self._temporary.rename(self._path)
 
     def abandon(self) -> None:
+        from jnius import JavaException
+
         self._pool.close()
-        self._writer.rollback()
+        # An interrupted close may have ended the writer already; its folder is written anew in any case.
+        with suppress(JavaException):
+            self._writer.rollback()
 
 
 def _batch_adder(writer: Any) -> Any:

@@ -208,6 +208,19 @@ def test_an_interrupted_build_goes_on(
     assert not written
 
 
+def test_an_interrupt_at_any_step_of_a_shard_is_just_that(
+    store: CorpusStore, small: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also while the writer's last segment is under way, when taking back may meet a closed writer."""
+    for moment in range(2, 12):
+        folder = tmp_path / str(moment) / "lucene"
+        with pytest.raises(KeyboardInterrupt):
+            build_lucene(store, folder, threads=2, progress=interrupt_after(moment))
+        assert not folder.exists()
+    build_lucene(store, folder, threads=2)
+    assert stored_ids(folder) == [str(row) for row in range(store.n_sentences)]
+
+
 def test_interrupted_while_joining(store: CorpusStore, small: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What a killed join left is not taken for an index, and no shard is written again."""
     folder, join = tmp_path / "lucene", lucene._join
