@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 def home() -> Path:
@@ -75,6 +77,11 @@ def sha256_of(path: Path) -> str:
     """The hex SHA-256 of a file."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def digest_of(content: Any) -> str:
+    """The hex SHA-256 of a JSON value, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def remove_tree(path: Path) -> None:

@@ -219,7 +219,5 @@ def _parted(passages: Ranking, depth: int) -> Ranking:
 
 def _rows(passages: Ranking) -> NDArray[np.int64]:
     """Every sentence of every passage, ascending."""
-    if (passages.first == passages.last).all():
-        return np.unique(passages.first)
     spans = zip(passages.first.tolist(), passages.last.tolist(), strict=True)
     return np.unique(np.concatenate([np.arange(first, last + 1) for first, last in spans]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from typing import Any
 from epicqa import sample
 from epicqa.config import Config, as_dict
 from epicqa.errors import EpicqaError
-from epicqa.files import runs_folder, sha256_of, write_bytes
+from epicqa.files import digest_of, runs_folder, sha256_of, write_bytes
 from epicqa.index.build import Index, list_indexes, open_index, versions
 from epicqa.journal import Journal
 from epicqa.jsonfiles import read_json
@@ -262,7 +261,7 @@ def _key(config: Config, asked: _Asked, inputs: dict[str, Any], reached: dict[st
     """The name of the journal: nothing that decides the answers may differ."""
     texts = [[one.question_id, one.question, one.query, one.background] for one in asked.questions]
     content = [as_dict(config), inputs, texts, reached]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+    return digest_of(content)[:24]
 
 
 def _resumed(questions: Sequence[Question], journal: Journal, fresh: Iterator[Answer]) -> Iterator[Answer]:

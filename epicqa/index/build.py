@@ -22,7 +22,7 @@ import orjson
 
 from epicqa import sample
 from epicqa.errors import EpicqaError
-from epicqa.files import indexes_folder, remove_tree, sweep, sync_folder, write_bytes
+from epicqa.files import digest_of, indexes_folder, remove_tree, sweep, sync_folder, write_bytes
 from epicqa.index import manifest as manifests
 
 if TYPE_CHECKING:
@@ -257,13 +257,13 @@ def _build(
     is_sample: bool,
 ) -> Index:
     sweep(root)
-    key = _digest(plan)
+    key = digest_of(plan)[:16]
     if not options.force and (there := _whole(root, key)):
         _point(root, there)
         return open_index(root.name)
     # A finished index outlives an upgrade of a package; half of one is not mixed with what the new one makes.
     packages = versions()
-    work = root / f"building-{_digest([plan, packages])}"
+    work = root / f"building-{digest_of([plan, packages])[:16]}"
     for stale in root.glob("building-*"):
         if stale != work:
             remove_tree(stale)
@@ -397,10 +397,6 @@ def _document_files(folder: Path) -> Iterator[Path]:
         for name in names:
             if not name.startswith(".") and plain_name(name).endswith((".json", ".jsonl")):
                 yield Path(place, name)
-
-
-def _digest(content: Any) -> str:
-    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
 def _text(path: Path) -> str:

@@ -74,16 +74,14 @@ def build_lucene(
     shards.mkdir(parents=True, exist_ok=True)
     bounds = shard_bounds(store.n_sentences)
     paths = [shards / f"shard-{number:03d}" for number in range(len(bounds))]
+    temporary = folder.with_name(folder.name + ".tmp")
     with jvm.calling():
         _write_shards(store, list(zip(paths, bounds, strict=True)), max(1, threads), progress)
-    temporary = folder.with_name(folder.name + ".tmp")
-    remove_tree(temporary)
-    if len(paths) == 1:
-        paths[0].rename(temporary)
-    else:
-        with jvm.calling():
+        remove_tree(temporary)
+        if len(paths) == 1:
+            paths[0].rename(temporary)
+        else:
             _join(paths, temporary)
-    with jvm.calling():
         _verify(temporary, store.n_sentences)
     temporary.rename(folder)
     sync_folder(folder.parent)

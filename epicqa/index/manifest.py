@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from epicqa.errors import EpicqaError
-from epicqa.files import sha256_of, write_bytes
+from epicqa.files import digest_of, sha256_of, write_bytes
 
 FILE = "index.json"
 VERSION = 1
@@ -18,11 +17,7 @@ _SEEN = "verified.json"
 
 def logical_fingerprint(corpus: str, settings: dict[str, Any]) -> str:
     """The hex SHA-256 of an index's content: its corpus and how it was indexed, not its files' bytes."""
-    return _hash({"version": VERSION, "corpus": corpus, **settings})
-
-
-def _hash(content: dict[str, Any]) -> str:
-    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return digest_of({"version": VERSION, "corpus": corpus, **settings})
 
 
 def checksums(folder: Path) -> dict[str, dict[str, Any]]:
@@ -43,7 +38,7 @@ def checksums(folder: Path) -> dict[str, dict[str, Any]]:
 def write(folder: Path, content: dict[str, Any]) -> None:
     """Write a generation's manifest; that it is there says that the generation is whole."""
     whole = {"format": "epicqa index", "version": VERSION, **content, "files": checksums(folder)}
-    whole["sha256"] = _hash(whole)
+    whole["sha256"] = digest_of(whole)
     write_bytes(folder / FILE, orjson.dumps(whole, option=orjson.OPT_INDENT_2))
 
 
@@ -57,7 +52,7 @@ def read(folder: Path, name: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = orjson.loads(path.read_bytes())
         version = found["version"]
-        whole = found.pop("sha256") == _hash(found) and found["format"] == "epicqa index"
+        whole = found.pop("sha256") == digest_of(found) and found["format"] == "epicqa index"
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         version, whole = VERSION, False
     if version != VERSION:
