@@ -1,8 +1,8 @@
 """Sentence, context and passage ids of the track: parse, format, compare.
 
 A sentence id is ``DOCUMENT-C000-S000``. The document part may itself contain ``-`` (UUIDs), so ids
-are split from the right. Numbers have at least three digits and may be longer; an id is canonical
-when its numbers are padded to exactly three digits or need more.
+are split from the right. An id is canonical when its numbers are padded to exactly three digits or need
+more; ids are read with any padding, since runs and judgments from elsewhere have it, and written canonically.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_CONTEXT = re.compile(r"(?P<document>\S+)-C(?P<context>[0-9]{3,9})")
-_SENTENCE = re.compile(r"(?P<document>\S+)-C(?P<context>[0-9]{3,9})-S(?P<sentence>[0-9]{3,9})")
+_CONTEXT = re.compile(r"(?P<document>\S+)-C(?P<context>[0-9]{1,9})")
+_SENTENCE = re.compile(r"(?P<document>\S+)-C(?P<context>[0-9]{1,9})-S(?P<sentence>[0-9]{1,9})")
 
 
 class ContextId(NamedTuple):

@@ -22,11 +22,18 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(scope="session")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for caches that tests may share: what lies there never changes what comes out."""
+    return tmp_path_factory.mktemp("caches")
+
+
 @pytest.fixture(autouse=True)
-def no_outer_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user's own EPICQA_ variables must not change what a test sees."""
+def no_outer_settings(monkeypatch: pytest.MonkeyPatch, caches: Path) -> None:
+    """A user's own EPICQA_ variables must not change what a test sees, nor a test the user's cache."""
     for name in [name for name in os.environ if name.startswith("EPICQA_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("EPICQA_CACHE", str(caches))
 
 
 @pytest.fixture(scope="session")

@@ -97,6 +97,7 @@ def test_where_things_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setenv("EPICQA_HOME", "/there")
     assert (files.indexes_folder(), files.runs_folder()) == (Path("/there/indexes"), Path("/there/runs"))
     monkeypatch.setenv("HOME", "/me")
+    monkeypatch.delenv("EPICQA_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert files.cache_folder() == Path("/me/.cache/epicqa")
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")

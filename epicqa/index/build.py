@@ -387,7 +387,7 @@ def _source_state(path: Path) -> list[str]:
 
 def _document_files(folder: Path) -> Iterator[Path]:
     """The files that are read of a folder, links followed, in any order."""
-    from epicqa.corpus.sources.streams import plain_name
+    from epicqa.streams import plain_name
 
     seen = set()
     for place, folders, names in os.walk(folder, followlinks=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
+from epicqa.files import digest_of
 from epicqa.ids import parse_sentence_id
 from epicqa.jsonfiles import read_json
 from epicqa.problems import Problem
@@ -25,9 +28,12 @@ class JudgedQuestion:
     Attributes:
         question_id: the question.
         nuggets: nugget id -> text; the position is the nugget's bit.
-        contexts: context id -> position, in the order of first annotation. Ids are canonical.
-        context_first: int64[n_contexts + 1], a context's first annotated sentence below.
-        number: int64[n], numbers of the annotated sentences, ascending in each context.
+        contexts: context id -> position, those with a nugget, in the order of first annotation. Ids are
+            canonical.
+        context_first: int64[n_contexts + 1], a context's first sentence below.
+        context_range: int64[n_contexts, 2], numbers of a context's first and last annotated sentence; an
+            annotation without nuggets counts here, and nowhere else.
+        number: int64[n], numbers of the sentences that state a nugget, ascending in each context.
         mask: uint64[n, words], the nuggets of each as bits: nugget i is bit i % 64 of word i // 64.
     """
 
@@ -35,8 +41,17 @@ class JudgedQuestion:
     nuggets: dict[str, str]
     contexts: dict[str, int]
     context_first: NDArray[np.int64]
+    context_range: NDArray[np.int64]
     number: NDArray[np.int64]
     mask: NDArray[np.uint64]
+
+    @property
+    def fingerprint(self) -> str:
+        """The hex SHA-256 of all that scores depend on: not the nuggets' texts."""
+        digest = hashlib.sha256(json.dumps([self.question_id, *self.contexts]).encode())
+        for part in (self.context_first, self.context_range, self.number, self.mask):
+            digest.update(part.astype(part.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +62,17 @@ class Judgments:
     questions: dict[str, JudgedQuestion]
     warnings: tuple[Problem, ...] = ()
 
+    @property
+    def fingerprint(self) -> str:
+        """The hex SHA-256 of all questions' fingerprints."""
+        return digest_of([question.fingerprint for question in self.questions.values()])
+
 
 def read_judgments(path: Path) -> Judgments:
-    """Read an answer file.
+    """Read an answer file, plain or compressed (.gz, .xz, .zst).
 
-    A sentence annotated twice in a question has the nuggets of both; an annotation without nuggets counts
-    as none. Both are warned of.
+    A sentence annotated twice in a question has the nuggets of both; an annotation without nuggets makes no
+    sentence relevant, but the spans of the ideal ranking may reach to it. Both are warned of.
 
     Raises:
         EpicqaError: not a JSON list, nothing in it, a missing or mistyped key, a malformed sentence id, a
@@ -69,16 +89,15 @@ def read_judgments(path: Path) -> Judgments:
         sentences: dict[str, dict[int, int]] = {}
         for sentence_id, bits in _annotations(raw, list(nuggets), place):
             if not bits:
-                message = f"{question_id}: {sentence_id}: annotated with no nuggets, counts as not annotated"
+                message = f"{question_id}: {sentence_id}: annotated with no nuggets, counts as filler"
                 warnings.append(Problem(path, None, "no-nuggets", message, fatal=False))
-                continue
             parsed = parse_sentence_id(sentence_id)
             context = sentences.setdefault(str(parsed.context_id), {})
             if parsed.sentence in context:
                 message = f"{question_id}: {sentence_id}: annotated twice, the nuggets of both count"
                 warnings.append(Problem(path, None, "annotated-twice", message, fatal=False))
             context[parsed.sentence] = context.get(parsed.sentence, 0) | bits
-        questions[question_id] = _pack(question_id, nuggets, sentences)
+        questions[question_id] = pack_question(question_id, nuggets, sentences)
     if not questions:
         raise EpicqaError(f"{path}: no judgments, expected {_SHAPE}")
     return Judgments(path, questions, tuple(warnings))
@@ -124,21 +143,38 @@ def _annotations(raw: dict[str, Any], nuggets: list[str], place: str) -> Iterato
         yield sentence_id, bits
 
 
-def _pack(question_id: str, nuggets: dict[str, str], sentences: dict[str, dict[int, int]]) -> JudgedQuestion:
+def pack_question(
+    question_id: str, nuggets: dict[str, str], sentences: dict[str, dict[int, int]]
+) -> JudgedQuestion:
+    """A judged question out of plain values.
+
+    Args:
+        question_id: the question.
+        nuggets: nugget id -> text.
+        sentences: canonical context id -> number of each annotated sentence -> its nuggets as the bits of one
+            whole number, by position in ``nuggets``; contexts in the order of first annotation.
+    """
     words = max(1, -(-len(nuggets) // 64))
+    contexts: dict[str, int] = {}
+    reach: list[tuple[int, int]] = []
     number: list[int] = []
     masks: list[bytes] = []
     context_first = [0]
-    for context in sentences.values():
-        for sentence in sorted(context):
-            number.append(sentence)
-            masks.append(context[sentence].to_bytes(words * 8, "little"))
+    for context_id, annotated in sentences.items():
+        stating = sorted(sentence for sentence, bits in annotated.items() if bits)
+        if not stating:
+            continue
+        contexts[context_id] = len(contexts)
+        reach.append((min(annotated), max(annotated)))
+        number += stating
+        masks += [annotated[sentence].to_bytes(words * 8, "little") for sentence in stating]
         context_first.append(len(number))
     return JudgedQuestion(
         question_id,
         nuggets,
-        {context_id: i for i, context_id in enumerate(sentences)},
+        contexts,
         np.array(context_first, dtype=np.int64),
+        np.array(reach, dtype=np.int64).reshape(-1, 2),
         np.array(number, dtype=np.int64),
         np.frombuffer(b"".join(masks), dtype="<u8").astype(np.uint64).reshape(len(number), words),
     )

@@ -1,4 +1,4 @@
-"""Normalised discounted novelty score (NDNS) of a ranking of passages, in its published definition.
+"""Normalised discounted novelty score (NDNS) of a ranking of passages, in both definitions.
 
 EPIC-QA at TAC 2020, task guidelines, "Evaluation". For a passage at rank r, the nuggets of all earlier
 passages being seen: a sentence is novel (carries a nugget not seen), redundant (only seen ones) or filler
@@ -8,13 +8,17 @@ passages being seen: a sentence is novel (carries a nugget not seen), redundant 
     DNS = sum over ranks of NS / log2(r + 1)
     NDNS = DNS / DNS of the ideal ranking
 
-The variants differ in n_s only.
+The variants differ in n_s only. Those of ``tac2020`` are what the script computes that the track released,
+two more measures among them in which n_a counts all nuggets of a passage, seen ones too.
+
+NDNS is 0 or more; 1 is the ideal's, and since the ideal comes from a search it can be passed. How ties are
+broken is the reader's matter: see `epicqa.measures.locate`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,38 +37,171 @@ DISCOUNT = np.array([math.log2(rank + 1) for rank in range(1, MAX_RANK + 1)])
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One reading of a passage's size: ``size(filler, redundant, novel)`` gives n_s of sentence counts."""
+    """One measure of a definition.
+
+    Attributes:
+        name: as users write it.
+        label: as the track's released script writes it.
+        definition: ``published`` or ``tac2020``.
+        help: what n_s is, in words.
+        size: n_s of sentence counts, ``size(filler, redundant, novel)``; it never falls when a sentence
+            turns from novel to redundant while another stays novel, nor when filler is added.
+        seen_count: n_a counts nuggets that were seen, too.
+    """
 
     name: str
+    label: str
+    definition: str
     help: str
     size: Callable[[Counts, Counts, Counts], Counts]
+    seen_count: bool = False
 
     def novelty(
         self, nuggets: Counts, filler: Counts, redundant: Counts, novel: Counts
     ) -> NDArray[np.float64]:
-        """NS of passages: float64[n] from int64[n] counts of new nuggets and of sentences by kind."""
+        """NS of passages: float64 from int64 counts, of one shape, of nuggets and of sentences by kind."""
         size = self.size(filler, redundant, novel)
         return nuggets * (nuggets + 1) / np.maximum(nuggets + size, 1)
 
 
-EXACT = Variant(
-    "exact",
-    "every sentence counts",
-    lambda filler, redundant, novel: filler + redundant + novel,
-)
-PARTIAL = Variant(
-    "partial",
-    "novel sentences count as one",
-    lambda filler, redundant, novel: filler + redundant + np.minimum(novel, 1),
-)
-RELAXED = Variant(
-    "relaxed",
-    "novel sentences count as one, redundant ones too",
-    lambda filler, redundant, novel: filler + np.minimum(redundant, 1) + np.minimum(novel, 1),
-)
+def _every(filler: Counts, redundant: Counts, novel: Counts) -> Counts:
+    return filler + redundant + novel
 
-PUBLISHED = (EXACT, PARTIAL, RELAXED)
+
+def _novel_once(filler: Counts, redundant: Counts, novel: Counts) -> Counts:
+    return filler + redundant + np.minimum(novel, 1)
+
+
+def _each_once(filler: Counts, redundant: Counts, novel: Counts) -> Counts:
+    return filler + np.minimum(redundant, 1) + np.minimum(novel, 1)
+
+
+def _not_redundant(filler: Counts, redundant: Counts, novel: Counts) -> Counts:
+    return filler + np.minimum(novel, 1)
+
+
+def _one(filler: Counts, redundant: Counts, novel: Counts) -> Counts:
+    return np.ones_like(filler)
+
+
+PUBLISHED = (
+    Variant("exact", "NDNS-Exact", "published", "every sentence counts", _every),
+    Variant("partial", "NDNS-Partial", "published", "novel sentences count as one", _novel_once),
+    Variant(
+        "relaxed",
+        "NDNS-Relaxed",
+        "published",
+        "novel sentences count as one, redundant ones as one",
+        _each_once,
+    ),
+)
 """The measures of the published definition."""
+
+TAC2020 = (
+    Variant("exact", "NDNS-Exact", "tac2020", "every sentence counts", _every),
+    Variant(
+        "partial",
+        "NDNS-Partial",
+        "tac2020",
+        "novel sentences count as one, redundant ones not at all",
+        _not_redundant,
+    ),
+    Variant("relaxed", "NDNS-Relaxed", "tac2020", "novel sentences count as one", _novel_once),
+    Variant(
+        "ndcg-exact",
+        "NDCG-Exact",
+        "tac2020",
+        "every sentence counts; seen nuggets count again",
+        _every,
+        seen_count=True,
+    ),
+    Variant(
+        "ndcg",
+        "NDCG",
+        "tac2020",
+        "1, however long the passage; seen nuggets count again",
+        _one,
+        seen_count=True,
+    ),
+)
+"""The measures of the script that the track released."""
+
+DEFINITIONS = {"published": PUBLISHED, "tac2020": TAC2020}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gains:
+    """What the passages of a ranking gain; those that state no nugget gain 0 and are not here.
+
+    Attributes:
+        rank: int64[m], ascending, from 0.
+        new: uint64[m, words], nuggets not seen at earlier ranks, as bits.
+        stated: uint64[m, words], all nuggets of the passage.
+        novel, redundant, filler: int64[m], its sentences by kind.
+        gain: float64[n_variants, m], NS.
+    """
+
+    rank: NDArray[np.int64]
+    new: NDArray[np.uint64]
+    stated: NDArray[np.uint64]
+    novel: Counts
+    redundant: Counts
+    filler: Counts
+    gain: NDArray[np.float64]
+
+
+def gains(
+    question: JudgedQuestion,
+    context: NDArray[np.integer],
+    first: NDArray[np.integer],
+    last: NDArray[np.integer],
+    variants: Sequence[Variant] = PUBLISHED,
+    depth: int = MAX_RANK,
+) -> Gains:
+    """NS of each passage of a ranking, best first.
+
+    Args:
+        question: its judgments.
+        context: [n] positions in ``question.contexts``, -1 where a passage is in none of them.
+        first, last: [n] numbers of the first and last sentence, inclusive. A passage that leaves the
+            annotated part of its context has filler there; one that ends before it starts gains nothing.
+        variants: what to compute.
+        depth: ranks that count, at most 1000.
+    """
+    context, first, last = (np.asarray(part, dtype=np.int64)[:depth] for part in (context, first, last))
+    rank = np.flatnonzero((context >= 0) & (first <= last))
+    # One ascending key a sentence with nuggets; 2^32 is above any sentence number.
+    key = (
+        np.repeat(np.arange(len(question.contexts)), np.diff(question.context_first)) << 32 | question.number
+    )
+    base = context[rank] << 32
+    start = np.searchsorted(key, base | first[rank], side="left")
+    stop = np.searchsorted(key, base | last[rank], side="right")
+    stating = stop > start
+    rank, start, judged = rank[stating], start[stating], (stop - start)[stating]
+
+    # reduceat takes an empty range for its first element: here every range has one.
+    offset = np.cumsum(judged) - judged
+    sentence = np.repeat(start - offset, judged) + np.arange(judged.sum())
+    mask = question.mask[sentence]
+    if len(rank):
+        stated = np.bitwise_or.reduceat(mask, offset, axis=0)
+    else:
+        stated = np.zeros((0, mask.shape[1]), dtype=np.uint64)
+    seen = np.zeros_like(stated)
+    np.bitwise_or.accumulate(stated[:-1], axis=0, out=seen[1:])
+    new = stated & ~seen
+    has_novel = (mask & ~np.repeat(seen, judged, axis=0)).any(axis=1)
+    novel = np.add.reduceat(has_novel.astype(np.int64), offset) if len(rank) else judged
+    filler = last[rank] - first[rank] + 1 - judged
+    count_new, count_all = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) for bits in (new, stated))
+    gain = np.array(
+        [
+            variant.novelty(count_all if variant.seen_count else count_new, filler, judged - novel, novel)
+            for variant in variants
+        ]
+    )
+    return Gains(rank, new, stated, novel, judged - novel, filler, gain)
 
 
 def dns(
@@ -72,46 +209,12 @@ def dns(
     context: NDArray[np.integer],
     first: NDArray[np.integer],
     last: NDArray[np.integer],
-    variants: tuple[Variant, ...] = PUBLISHED,
+    variants: Sequence[Variant] = PUBLISHED,
+    depth: int = MAX_RANK,
 ) -> NDArray[np.float64]:
-    """DNS of a ranking.
-
-    Args:
-        question: its judgments.
-        context: [n] positions in ``question.contexts``, -1 where a passage is in none of them.
-        first, last: [n] numbers of the first and last sentence, inclusive.
-        variants: what to compute.
-
-    Returns:
-        float64[len(variants)]; gains are added from rank 1 on. Ranks after 1000 do not count.
-    """
-    context, first, last = (np.asarray(part, dtype=np.int64)[:MAX_RANK] for part in (context, first, last))
-    # One ascending key a judged sentence; 2^32 is above any sentence number.
-    key = (
-        np.repeat(np.arange(len(question.contexts)), np.diff(question.context_first)) << 32 | question.number
-    )
-    start = np.searchsorted(key, context << 32 | first, side="left")
-    stop = np.searchsorted(key, context << 32 | last, side="right")
-    rank = np.flatnonzero((context >= 0) & (stop > start))
-    if len(rank) == 0:
+    """DNS of a ranking: float64[n_variants]; discounted gains are added from rank 1 on. See `gains`."""
+    found = gains(question, context, first, last, variants, depth)
+    if not len(found.rank):
         return np.zeros(len(variants))
-    start, judged = start[rank], (stop - start)[rank]
-
-    offset = np.cumsum(judged) - judged
-    owner = np.repeat(np.arange(len(rank)), judged)
-    sentence = np.arange(judged.sum()) - offset[owner] + start[owner]
-    mask = question.mask[sentence]
-    covered = np.bitwise_or.reduceat(mask, offset, axis=0)
-    seen = np.zeros_like(covered)
-    np.bitwise_or.accumulate(covered[:-1], axis=0, out=seen[1:])
-
-    nuggets = np.bitwise_count(covered & ~seen).sum(axis=1, dtype=np.int64)
-    novel = np.add.reduceat((mask & ~seen[owner]).any(axis=1).astype(np.int64), offset)
-    filler = last[rank] - first[rank] + 1 - judged
-    discount = DISCOUNT[rank]
-    return np.array(
-        [
-            (variant.novelty(nuggets, filler, judged - novel, novel) / discount).cumsum()[-1]
-            for variant in variants
-        ]
-    )
+    total: NDArray[np.float64] = (found.gain / DISCOUNT[found.rank]).cumsum(axis=1)[:, -1]
+    return total

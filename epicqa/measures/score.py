@@ -2,60 +2,112 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
-from epicqa.measures.ideal import ideal_dns
-from epicqa.measures.judgments import JudgedQuestion, Judgments
-from epicqa.measures.ndns import MAX_RANK, PUBLISHED, dns
+from epicqa.measures.ideals import ideals_of
+from epicqa.measures.judgments import Judgments
+from epicqa.measures.locate import locate_all
+from epicqa.measures.ndns import DEFINITIONS, dns
 from epicqa.problems import Problem
 from epicqa.questions import kind_of
 from epicqa.runs.check import structure_problems
-from epicqa.runs.model import Passages, Run
+from epicqa.runs.model import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """NDNS of a run.
+    """Measures of a run.
 
     Attributes:
         tag: the run's.
+        path: its file.
         definition: which definition the values follow.
+        ideal: which search the ideal rankings come from.
         question_ids: the questions scored, in the judgments' order.
         values: measure -> float64[n_questions].
+        ideals: NDNS measure -> float64[n_questions], DNS of the ideal ranking.
         warnings: what is wrong with the run, and what the scores leave out.
     """
 
     tag: str
+    path: Path
     definition: str
+    ideal: str
     question_ids: tuple[str, ...]
     values: dict[str, NDArray[np.float64]]
+    ideals: dict[str, NDArray[np.float64]]
     warnings: tuple[Problem, ...]
 
     def mean(self, measure: str) -> float:
-        """Mean over all questions scored; they are added in order."""
+        """Mean over all questions scored; correctly rounded as in the released script, or added in order."""
+        if self.definition == "tac2020":
+            return statistics.mean(self.values[measure].tolist())
         return float(self.values[measure].cumsum()[-1] / len(self.question_ids))
 
 
-def score_run(run: Run, judgments: Judgments, questions: Collection[str] | None = None) -> Scores:
-    """NDNS of a run in the published definition.
+def score_run(
+    run: Run,
+    judgments: Judgments,
+    questions: Collection[str] | None = None,
+    *,
+    definition: str = "published",
+    ideal: str = "beam",
+    complete: bool = True,
+) -> Scores:
+    """NDNS of a run.
 
-    A judged question that the run has no passages for counts 0. Questions without a nugget that a sentence
-    states are left out. Passages after the first 1000 of a question do not count.
+    Questions without a nugget that a sentence states are left out. Passages after the first 1000 of a
+    question do not count. Ties: see `epicqa.measures.locate`.
 
     Args:
         run: the run.
         judgments: the nuggets.
         questions: ids to score; None means the judged questions of the kinds (expert, general) in the run.
+        definition: ``published`` or ``tac2020``.
+        ideal: ``beam`` or ``best``, see `epicqa.measures.ideal`.
+        complete: a question that the run has no passages for counts 0; otherwise it is left out.
 
     Raises:
         EpicqaError: no question is left to score.
     """
-    warnings = [replace(problem, fatal=False) for problem in structure_problems(run)]
+    variants = DEFINITIONS[definition]
+    warnings = [*run.notes, *(replace(problem, fatal=False) for problem in structure_problems(run))]
+    scored, notes = scored_questions(run, judgments, questions, complete)
+    warnings += notes
+    totals = np.zeros((len(scored), len(variants)))
+    judged = [judgments.questions[name] for name in scored]
+    for i, (question, located) in enumerate(zip(judged, locate_all(run, judged, definition), strict=True)):
+        if located is not None:
+            totals[i] = dns(question, located.context, located.first, located.last, variants)
+    best = np.array([[one.dns for one in row] for row in ideals_of(judgments, scored, variants, ideal)])
+    names = [variant.name for variant in variants]
+    return Scores(
+        tag=run.tag,
+        path=run.path,
+        definition=definition,
+        ideal=ideal,
+        question_ids=tuple(scored),
+        values=dict(zip(names, (totals / best).T, strict=True)),
+        ideals=dict(zip(names, best.T, strict=True)),
+        warnings=tuple(warnings),
+    )
+
+
+def scored_questions(
+    run: Run, judgments: Judgments, questions: Collection[str] | None = None, complete: bool = True
+) -> tuple[list[str], list[Problem]]:
+    """Which judged questions count for a run, in the judgments' order, and what is left out or counts 0.
+
+    Arguments and errors as `score_run`.
+    """
+    warnings: list[Problem] = []
     if questions is None:
         kinds = {kind_of(question_id) for question_id in run.questions}
         wanted = [question_id for question_id in judgments.questions if kind_of(question_id) in kinds]
@@ -66,13 +118,16 @@ def score_run(run: Run, judgments: Judgments, questions: Collection[str] | None 
     if without_gold:
         message = f"no nuggets, left out: {', '.join(without_gold)}"
         warnings.append(Problem(judgments.path, None, "no-gold", message, fatal=False))
+    if missing := [name for name in scored if name not in run.questions]:
+        what = "counts 0" if complete else "left out"
+        message = f"no passages, {what}: {', '.join(missing)}"
+        warnings.append(Problem(run.path, None, "missing", message, fatal=False))
+        if not complete:
+            scored = [name for name in scored if name in run.questions]
     if not scored:
         raise EpicqaError(
             f"{run.path}: no question to score, expected some that {judgments.path} has nuggets for"
         )
-    if missing := [name for name in scored if name not in run.questions]:
-        message = f"no passages, counts 0: {', '.join(missing)}"
-        warnings.append(Problem(run.path, None, "missing", message, fatal=False))
     unjudged = [
         name
         for name in run.questions
@@ -81,28 +136,4 @@ def score_run(run: Run, judgments: Judgments, questions: Collection[str] | None 
     if unjudged:
         message = f"no judgments, left out: {', '.join(unjudged)}"
         warnings.append(Problem(run.path, None, "unjudged", message, fatal=False))
-    values = np.zeros((len(scored), len(PUBLISHED)))
-    for i, name in enumerate(scored):
-        judged = judgments.questions[name]
-        if (passages := run.questions.get(name)) is not None:
-            ideal = np.array([ideal_dns(judged, variant) for variant in PUBLISHED])
-            values[i] = _dns_of(run, passages, judged) / ideal
-    return Scores(
-        tag=run.tag,
-        definition="published",
-        question_ids=tuple(scored),
-        values={variant.name: values[:, i] for i, variant in enumerate(PUBLISHED)},
-        warnings=tuple(warnings),
-    )
-
-
-def _dns_of(run: Run, passages: Passages, judged: JudgedQuestion) -> NDArray[np.float64]:
-    judged_context = {
-        code: judged.contexts.get(run.contexts[code], -1)
-        for code in set(passages.first_context[:MAX_RANK].tolist())
-    }
-    context = np.array(
-        [judged_context[code] for code in passages.first_context[:MAX_RANK].tolist()], dtype=np.int64
-    )
-    context[(passages.first_context != passages.last_context)[:MAX_RANK]] = -1
-    return dns(judged, context, passages.first_number, passages.last_number)
+    return scored, warnings

@@ -39,7 +39,7 @@ def check_run(
         EpicqaError: the file cannot be read, is not UTF-8, or is empty.
     """
     run, unreadable = parse_run(path)
-    problems = [*unreadable, *structure_problems(run, depth), *_order(run)]
+    problems = [*unreadable, *run.notes, *structure_problems(run, depth), *_order(run)]
     if store is not None:
         problems += _unknown_sentences(run, store)
         problems += _short(run, store, questions, depth)

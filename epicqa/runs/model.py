@@ -33,7 +33,7 @@ class Passages:
         rank: int64[n], as written.
         score: float64[n], finite.
         score_text: bytes[n], the score as written.
-        first_context, last_context: int32[n], positions in the run's ``contexts``; they differ where a
+        first_context, last_context: int64[n], positions in the run's ``contexts``; they differ where a
             passage spans contexts.
         first_number, last_number: int64[n], numbers of the first and last sentence.
     """
@@ -42,8 +42,8 @@ class Passages:
     rank: NDArray[np.int64]
     score: NDArray[np.float64]
     score_text: NDArray[np.bytes_]
-    first_context: NDArray[np.int32]
-    last_context: NDArray[np.int32]
+    first_context: NDArray[np.int64]
+    last_context: NDArray[np.int64]
     first_number: NDArray[np.int64]
     last_number: NDArray[np.int64]
 
@@ -56,7 +56,7 @@ class Run:
     """A run: its tag, and question id -> passages in the order of first appearance.
 
     ``contexts`` are canonical context ids; ``tags`` maps every tag to the line where it first stands and
-    the number of its lines, the run's own first.
+    the number of its lines, the run's own first. ``notes`` is what was odd, but not wrong.
     """
 
     path: Path
@@ -64,6 +64,7 @@ class Run:
     contexts: tuple[str, ...]
     questions: dict[str, Passages]
     tags: dict[str, tuple[int, int]]
+    notes: tuple[Problem, ...] = ()
 
     def sentence_ids(self, passages: Passages, position: int) -> tuple[str, str]:
         """The ids of a passage's first and last sentence, canonical."""

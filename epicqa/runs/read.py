@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
-from epicqa.ids import parse_passage_id, parse_sentence_id
+from epicqa.ids import parse_passage_id
 from epicqa.problems import Problem
 from epicqa.ranking import Ranking
+from epicqa.runs.columns import Columns, regular_columns
 from epicqa.runs.model import Passages, Run, RunError
+from epicqa.streams import ERRORS as STREAM_ERRORS
+from epicqa.streams import decompressed
 
 if TYPE_CHECKING:
     from epicqa.corpus.store import CorpusStore
 
 COLUMNS = "question_id Q0 first_id:last_id rank score run_tag"
 
-# The usual shape, whose documents hold no ':'; ids.parse_passage_id reads the rest.
-_PASSAGE = re.compile(rb"([^\s:]+-C[0-9]{3,9})-S([0-9]{3,9}):([^\s:]+-C[0-9]{3,9})-S([0-9]{3,9})")
+_TYPES = (*(np.int64,) * 4, np.float64, np.bytes_, *(np.int64,) * 4)
 # Beyond what a ranking's float32 holds lies infinity, of which no stage can make an order.
 _MOST_SCORE = 1e38
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 
 
 def read_run(path: Path) -> Run:
-    """Read a run file; white space of any length parts its columns, blank lines are passed over.
+    """Read a run file, plain or compressed (.gz, .xz, .zst).
+
+    White space of any length parts its columns, lines may end in CRLF, blank lines are passed over.
 
     Raises:
         RunError: a line has a wrong number of columns, a malformed passage, an end before its start in one
@@ -50,50 +52,28 @@ def parse_run(path: Path) -> tuple[Run, tuple[Problem, ...]]:
     Raises:
         EpicqaError: the file cannot be read, is not UTF-8, or is empty.
     """
-    lines = _lines(path)
+    data = _bytes(path)
+    columns = regular_columns(data)
     problems: list[Problem] = []
-    contexts = _Contexts()
-    rows: defaultdict[bytes, list[tuple[int, int, float, bytes, int, int, int, int]]] = defaultdict(list)
-    tags: dict[bytes, list[int]] = {}
-    for number, line in enumerate(lines, 1):
-        fields = line.split()
-        if not fields:
-            continue
-        if len(fields) != 6:
-            message = f"{len(fields)} columns, expected 6: {COLUMNS}"
-            problems.append(Problem(path, number, "columns", message))
-            continue
-        question, _, passage, rank_text, score_text, tag = fields
-        wrong = len(problems)
-        try:
-            first_context, first, last_context, last = contexts.parse(passage)
-        except ValueError as error:
-            problems.append(Problem(path, number, "malformed", str(error)))
-        else:
-            if first_context == last_context and last < first:
-                message = f"{passage.decode()} ends before it starts, expected the first sentence first"
-                problems.append(Problem(path, number, "order", message))
-        if not _INTEGER.fullmatch(rank_text):
-            message = f"rank {rank_text.decode()!r}, expected a whole number"
-            problems.append(Problem(path, number, "rank", message))
-        score = _score(score_text)
-        if not math.isfinite(score):
-            message = f"score {score_text.decode()!r}, expected a finite number"
-            problems.append(Problem(path, number, "score", message))
-        seen = tags.setdefault(tag, [number, 0])
-        seen[1] += 1
-        if len(problems) == wrong:
-            rows[question].append(
-                (number, int(rank_text), score, score_text, first_context, last_context, first, last)
-            )
-    if not tags and not problems:
-        raise EpicqaError(f"{path}: empty, expected lines of {COLUMNS}")
+    notes: list[Problem] = []
+    if columns is None:
+        columns = _line_by_line(path, data, problems, notes)
+    if not columns.tags:
+        if not problems:
+            raise EpicqaError(f"{path}: empty, expected lines of {COLUMNS}")
+        return Run(path, "", (), {}, {}), tuple(problems)
+    first_line = columns.line[np.unique(columns.tag, return_index=True)[1]]
+    count = np.bincount(columns.tag)
     run = Run(
         path=path,
-        tag=next(iter(tags)).decode() if tags else "",
-        contexts=tuple(contexts.names),
-        questions={question.decode(): _passages(found) for question, found in rows.items()},
-        tags={tag.decode(): (first_line, count) for tag, (first_line, count) in tags.items()},
+        tag=columns.tags[0],
+        contexts=tuple(columns.contexts),
+        questions=_questions(columns),
+        tags={
+            tag: (int(line), int(lines))
+            for tag, line, lines in zip(columns.tags, first_line, count, strict=True)
+        },
+        notes=tuple(notes),
     )
     return run, tuple(problems)
 
@@ -131,49 +111,88 @@ def row_of(store: CorpusStore, sentence_id: str) -> int | None:
         return None
 
 
-class _Contexts:
-    """Gives every context id a number; different spellings of one context get the same."""
+class _Names:
+    """Gives every name a number, in the order of first appearance."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self._by_name: dict[str, int] = {}
-        self._by_text: dict[bytes, int] = {}
+        self._known: dict[str, int] = {}
 
-    def parse(self, passage: bytes) -> tuple[int, int, int, int]:
-        """First context and sentence number, last context and sentence number."""
-        if found := _PASSAGE.fullmatch(passage):
-            first, first_number, last, last_number = found.groups()
-            return self._code(first), int(first_number), self._code(last), int(last_number)
-        ends = parse_passage_id(passage.decode())
-        first_code, last_code = (self._named(str(end.context_id)) for end in ends)
-        return first_code, ends.first.sentence, last_code, ends.last.sentence
-
-    def _code(self, text: bytes) -> int:
-        code = self._by_text.get(text)
-        if code is None:
-            name = str(parse_sentence_id(f"{text.decode()}-S000").context_id)
-            code = self._by_text[text] = self._named(name)
-        return code
-
-    def _named(self, name: str) -> int:
-        code = self._by_name.setdefault(name, len(self.names))
+    def code(self, name: str) -> int:
+        code = self._known.setdefault(name, len(self.names))
         if code == len(self.names):
             self.names.append(name)
         return code
 
 
-def _lines(path: Path) -> list[bytes]:
+def _line_by_line(path: Path, data: bytes, problems: list[Problem], notes: list[Problem]) -> Columns:
+    """The readable lines; what is wrong is added to ``problems``, what is only odd to ``notes``."""
+    questions, tags, contexts = _Names(), _Names(), _Names()
+    rows: list[tuple[int, int, int, int, float, bytes, int, int, int, int]] = []
+    odd_id = 0
+    # Bytes part at ASCII white space only, so no odd character of an id splits a column.
+    for number, line in enumerate(data.split(b"\n"), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 6:
+            message = f"{len(fields)} columns, expected 6: {COLUMNS}"
+            problems.append(Problem(path, number, "columns", message))
+            continue
+        question, _, passage, rank_text, score_text, tag = fields
+        wrong = len(problems)
+        try:
+            first, last = parse_passage_id(passage.decode())
+        except ValueError as error:
+            problems.append(Problem(path, number, "malformed", str(error)))
+        else:
+            if first.context_id == last.context_id and last.sentence < first.sentence:
+                message = f"{passage.decode()} ends before it starts, expected the first sentence first"
+                problems.append(Problem(path, number, "order", message))
+            if not odd_id and passage != f"{first}:{last}".encode():
+                odd_id = number
+        if not _INTEGER.fullmatch(rank_text):
+            message = f"rank {rank_text.decode()!r}, expected a whole number"
+            problems.append(Problem(path, number, "rank", message))
+        score = _score(score_text)
+        if not math.isfinite(score):
+            message = f"score {score_text.decode()!r}, expected a finite number"
+            problems.append(Problem(path, number, "score", message))
+        if len(problems) == wrong:
+            first_context, last_context = (contexts.code(str(end.context_id)) for end in (first, last))
+            rows.append(
+                (
+                    *(number, questions.code(question.decode()), tags.code(tag.decode())),
+                    *(int(rank_text), score, score_text),
+                    *(first_context, last_context, first.sentence, last.sentence),
+                )
+            )
+    if odd_id:
+        message = "numbers of an id not padded to three digits, read as if they were; other tools may not"
+        notes.append(Problem(path, odd_id, "padding", message, fatal=False))
+    columns = zip(*rows, strict=True) if rows else [()] * len(_TYPES)
+    return Columns(
+        *(np.array(column, dtype=kind) for column, kind in zip(columns, _TYPES, strict=True)),
+        questions.names,
+        tags.names,
+        contexts.names,
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    """The plain bytes of a run file, without a byte order mark, lines ended by a line feed."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise EpicqaError(f"{path}: {error.strerror}, expected a run file") from None
+        with path.open("rb") as handle:
+            data = decompressed(handle, path.name).read()
+    except STREAM_ERRORS as error:
+        why = (isinstance(error, OSError) and error.strerror) or error
+        raise EpicqaError(f"{path}: {why}, expected a run file") from None
     try:
         data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise EpicqaError(f"{path}:{line}: not UTF-8, expected lines of {COLUMNS}") from None
-    # Bytes part at ASCII white space only, so no odd character of an id splits a column.
-    return data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
 
 
 def _score(text: bytes) -> float:
@@ -184,17 +203,18 @@ def _score(text: bytes) -> float:
         return math.nan
 
 
-def _passages(rows: list[tuple[int, int, float, bytes, int, int, int, int]]) -> Passages:
-    line, rank, score, score_text, first_context, last_context, first, last = zip(*rows, strict=True)
-    columns: dict[str, NDArray[Any]] = {
-        "line": np.array(line, dtype=np.int64),
-        "rank": np.array(rank, dtype=np.int64),
-        "score": np.array(score, dtype=np.float64),
-        "score_text": np.array(score_text, dtype=np.bytes_),
-        "first_context": np.array(first_context, dtype=np.int32),
-        "last_context": np.array(last_context, dtype=np.int32),
-        "first_number": np.array(first, dtype=np.int64),
-        "last_number": np.array(last, dtype=np.int64),
-    }
-    order = np.lexsort((columns["line"], columns["rank"], -columns["score"]))
-    return Passages(**{name: column[order] for name, column in columns.items()})
+def _questions(columns: Columns) -> dict[str, Passages]:
+    """Each question's passages, sorted."""
+    found = {}
+    by_question = np.argsort(columns.question, kind="stable")
+    bounds = np.searchsorted(columns.question[by_question], np.arange(len(columns.questions) + 1))
+    for name, start, stop in zip(columns.questions, bounds[:-1], bounds[1:], strict=True):
+        of_question = by_question[start:stop]
+        score, rank = columns.score[of_question], columns.rank[of_question]
+        if not (score[1:] < score[:-1]).all():
+            # Lines ascend already, so equal scores and ranks stay in their order.
+            of_question = of_question[np.lexsort((rank, -score))]
+        found[name] = Passages(
+            **{column: getattr(columns, column)[of_question] for column in Passages.__slots__}
+        )
+    return found

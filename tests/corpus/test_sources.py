@@ -298,7 +298,7 @@ SECOND = ("contexts", 0, "sentences", 1)
         (broken("contexts", to={}), "'contexts' must be a list, not an object"),
         (broken(*C, to="x"), "context 1 must be an object, not a string"),
         (broken(*C, "context_id"), "context 1: missing key 'context_id'"),
-        (broken(*C, "context_id", to="doc-C00"), "malformed context id 'doc-C00', expected DOCUMENT-C000"),
+        (broken(*C, "context_id", to="doc-C"), "malformed context id 'doc-C', expected DOCUMENT-C000"),
         (
             broken(*C, "context_id", to="doc-C0000"),
             "context id 'doc-C0000' is not canonical, expected 'doc-C000'",

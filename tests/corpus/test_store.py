@@ -170,7 +170,7 @@ def test_unknown_and_malformed_ids(built: Path) -> None:
     ):
         with pytest.raises(KeyError):
             store.row(unknown)
-    for malformed in ("", "b:c", "b:c-C000", "b:c-C000-S00", "b:c-C000-S000 "):
+    for malformed in ("", "b:c", "b:c-C000", "b:c-C000-S", "b:c-C000-S000 "):
         with pytest.raises(ValueError, match="malformed"):
             store.row(malformed)
     with pytest.raises(KeyError):

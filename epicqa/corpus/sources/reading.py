@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from epicqa.corpus.sources import streams
+from epicqa import streams
 from epicqa.corpus.sources.base import Record
 from epicqa.errors import EpicqaError
 

@@ -1,0 +1,101 @@
+"""Ideal rankings of an answer file, kept in the cache.
+
+A cache file belongs to one fingerprint of the judgments and one state of the code that searches, so nothing
+in it can be stale; a file that is damaged, or cannot be written, only costs the time to search again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from epicqa.files import cache_folder, digest_of, sha256_of
+from epicqa.measures import ideal, ndns, spans
+from epicqa.measures.ideal import Ideal, ideal_of
+from epicqa.measures.judgments import Judgments
+from epicqa.measures.ndns import MAX_RANK, Variant
+
+_INTEGERS = ("context", "first", "last")
+
+
+def ideals_of(
+    judgments: Judgments,
+    question_ids: Sequence[str],
+    variants: Sequence[Variant],
+    search: str = "beam",
+    depth: int = MAX_RANK,
+) -> list[list[Ideal]]:
+    """The ideal of each question in each variant, from the cache where it is there; see `ideal_of`."""
+    path = _path(judgments)
+    known = _read(path)
+    found = []
+    fresh = False
+    for question_id in question_ids:
+        question = judgments.questions[question_id]
+        row = []
+        for variant in variants:
+            key = f"{question_id} {variant.definition} {variant.name} {search} {depth}"
+            kept = _unpack(known.get(key))
+            if kept is None:
+                kept = ideal_of(question, variant, search, depth)
+                known[key] = _pack(kept)
+                fresh = True
+            row.append(kept)
+        found.append(row)
+    if fresh:
+        _write(path, known)
+    return found
+
+
+def _path(judgments: Judgments) -> Path:
+    code = [sha256_of(Path(str(module.__file__))) for module in (ideal, ndns, spans)]
+    return cache_folder() / "ideals" / f"{digest_of([judgments.fingerprint, code])}.json"
+
+
+def _pack(one: Ideal) -> dict[str, Any]:
+    return {
+        "dns": one.dns,
+        "gain": one.gain.tolist(),
+        **{name: getattr(one, name).tolist() for name in _INTEGERS},
+    }
+
+
+def _unpack(packed: Any) -> Ideal | None:
+    try:
+        return Ideal(
+            float(packed["dns"]),
+            *(np.array(packed[name], dtype=np.int64) for name in _INTEGERS),
+            np.array(packed["gain"], dtype=np.float64),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        digest, _, content = path.read_bytes().partition(b"\n")
+        if hashlib.sha256(content).hexdigest().encode() != digest:
+            return {}
+        known = orjson.loads(content)
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _write(path: Path, known: dict[str, Any]) -> None:
+    content = orjson.dumps(known)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
