@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 
 from epicqa.files import cache_folder, digest_of, sha256_of
-from epicqa.measures import ideal, ndns, spans
+from epicqa.measures import beam, ideal, ndns, spans
 from epicqa.measures.ideal import Ideal, ideal_of
 from epicqa.measures.judgments import Judgments
 from epicqa.measures.ndns import MAX_RANK, Variant
@@ -55,7 +55,7 @@ def ideals_of(
 
 
 def _path(judgments: Judgments) -> Path:
-    code = [sha256_of(Path(str(module.__file__))) for module in (ideal, ndns, spans)]
+    code = [sha256_of(Path(str(module.__file__))) for module in (beam, ideal, ndns, spans)]
     return cache_folder() / "ideals" / f"{digest_of([judgments.fingerprint, code])}.json"
 
 
@@ -69,11 +69,8 @@ def _pack(one: Ideal) -> dict[str, Any]:
 
 def _unpack(packed: Any) -> Ideal | None:
     try:
-        return Ideal(
-            float(packed["dns"]),
-            *(np.array(packed[name], dtype=np.int64) for name in _INTEGERS),
-            np.array(packed["gain"], dtype=np.float64),
-        )
+        columns = {name: np.array(packed[name], dtype=np.int64) for name in _INTEGERS}
+        return Ideal(float(packed["dns"]), gain=np.array(packed["gain"], dtype=np.float64), **columns)
     except (KeyError, TypeError, ValueError):
         return None
 

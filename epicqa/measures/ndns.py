@@ -190,7 +190,7 @@ def gains(
         stated = np.zeros((0, mask.shape[1]), dtype=np.uint64)
     seen = np.zeros_like(stated)
     np.bitwise_or.accumulate(stated[:-1], axis=0, out=seen[1:])
-    new = stated & ~seen
+    new = np.bitwise_and(stated, ~seen)
     has_novel = (mask & ~np.repeat(seen, judged, axis=0)).any(axis=1)
     novel = np.add.reduceat(has_novel.astype(np.int64), offset) if len(rank) else judged
     filler = last[rank] - first[rank] + 1 - judged

@@ -53,10 +53,10 @@ def regular_columns(data: bytes) -> Columns | None:
     """
     data = data.rstrip(b"\n") + b"\n"
     text = np.frombuffer(data + _PADDING, dtype=np.uint8)
-    ends = np.flatnonzero(text[: len(data)] <= _SPACE)
-    if len(ends) % 6:
+    white = np.flatnonzero(text[: len(data)] <= _SPACE)
+    if len(white) % 6:
         return None
-    ends = ends.reshape(-1, 6)
+    ends = white.reshape(-1, 6)
     kinds = text[ends]
     starts = np.empty_like(ends)
     starts[:, 1:] = ends[:, :-1] + 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
 from epicqa.ids import parse_passage_id
@@ -23,7 +24,18 @@ if TYPE_CHECKING:
 
 COLUMNS = "question_id Q0 first_id:last_id rank score run_tag"
 
-_TYPES = (*(np.int64,) * 4, np.float64, np.bytes_, *(np.int64,) * 4)
+_TYPES: dict[str, type] = {
+    "line": np.int64,
+    "question": np.int64,
+    "tag": np.int64,
+    "rank": np.int64,
+    "score": np.float64,
+    "score_text": np.bytes_,
+    "first_context": np.int64,
+    "last_context": np.int64,
+    "first_number": np.int64,
+    "last_number": np.int64,
+}
 # Beyond what a ranking's float32 holds lies infinity, of which no stage can make an order.
 _MOST_SCORE = 1e38
 _INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
@@ -171,12 +183,11 @@ def _line_by_line(path: Path, data: bytes, problems: list[Problem], notes: list[
         message = "numbers of an id not padded to three digits, read as if they were; other tools may not"
         notes.append(Problem(path, odd_id, "padding", message, fatal=False))
     columns = zip(*rows, strict=True) if rows else [()] * len(_TYPES)
-    return Columns(
-        *(np.array(column, dtype=kind) for column, kind in zip(columns, _TYPES, strict=True)),
-        questions.names,
-        tags.names,
-        contexts.names,
-    )
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.array(column, dtype=kind)
+        for (name, kind), column in zip(_TYPES.items(), columns, strict=True)
+    }
+    return Columns(questions=questions.names, tags=tags.names, contexts=contexts.names, **arrays)
 
 
 def _bytes(path: Path) -> bytes:

@@ -1,0 +1,434 @@
+"""Runs compared on the same questions: means, intervals, tests, wins and losses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epicqa.errors import EpicqaError
+from epicqa.measures.judgments import Judgments
+from epicqa.measures.ndns import PUBLISHED
+from epicqa.measures.score import Scores, score_run
+from epicqa.measures.significance import (
+    CONFIDENCE,
+    RESAMPLES,
+    holm,
+    is_exact,
+    paired_bootstrap,
+    randomisation_test,
+)
+from epicqa.measures.tables import Cell, Column, Table
+from epicqa.questions import kind_of, of_kind
+from epicqa.runs.manifest import judgments_of
+from epicqa.runs.model import Run
+
+TIE = 1e-9
+"""Two values of a question that differ by no more are a tie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One run against another in one measure.
+
+    Attributes:
+        measure: the measure.
+        run, against: positions in the comparison's runs.
+        difference: mean of ``run`` less that of ``against``.
+        low, high: ends of the difference's interval (`paired_bootstrap`).
+        p: of the randomisation test.
+        p_holm: p adjusted for all contrasts of the measure.
+        wins, ties, losses: questions that ``run`` has the higher, the same (by `TIE`), the lower value in.
+    """
+
+    measure: str
+    run: int
+    against: int
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Runs compared.
+
+    Attributes:
+        names: what each run is called, all different: its tag, with the file where tags are the same.
+        scores: the runs', in the order given.
+        definition, ideal: which NDNS the values follow.
+        question_ids: the questions, the same for all.
+        values: measure -> float64[n_runs, n_questions].
+        baseline: the run that every other is compared with; None, every pair is.
+        contrasts: measure by measure; a pair's earlier run against the later one.
+        confidence, resamples, seed: of intervals and tests.
+    """
+
+    names: tuple[str, ...]
+    scores: tuple[Scores, ...]
+    definition: str
+    ideal: str
+    question_ids: tuple[str, ...]
+    values: dict[str, NDArray[np.float64]]
+    baseline: int | None
+    contrasts: tuple[Contrast, ...]
+    confidence: float
+    resamples: int
+    seed: int
+
+
+def joined_runs(runs: Sequence[Path], baseline: Path | None) -> tuple[list[Path], int | None]:
+    """The runs to compare and the baseline's position among them; first, where it is not one of the runs.
+
+    Raises:
+        EpicqaError: one file given twice, or fewer than two runs.
+    """
+    seen: dict[Path, Path] = {}
+    for path in runs:
+        if (before := seen.setdefault(path.resolve(), path)) is not path:
+            raise EpicqaError(f"{path}: given twice (as {before}), expected each run once")
+    if baseline is not None and baseline.resolve() not in seen:
+        runs, seen = [baseline, *runs], {baseline.resolve(): baseline} | seen
+    if len(runs) < 2:
+        raise EpicqaError(
+            f"{runs[0] if runs else 'no run'}: nothing to compare with, expected two runs or more"
+        )
+    return list(runs), None if baseline is None else list(seen).index(baseline.resolve())
+
+
+def common_judgments(runs: Sequence[Path]) -> Path:
+    """The answer file that the manifests of all runs name.
+
+    Raises:
+        EpicqaError: as `judgments_of`, or they name different files.
+    """
+    named = [judgments_of(run) for run in runs]
+    for run, path in zip(runs, named, strict=True):
+        if path.resolve() != named[0].resolve():
+            raise EpicqaError(
+                f"{run}: its judgments are {path}, those of {runs[0]} {named[0]}, pass --judgments FILE"
+            )
+    return named[0]
+
+
+def score_together(
+    runs: Sequence[Run],
+    judgments: Judgments,
+    kind: str | None = None,
+    *,
+    definition: str = "published",
+    ideal: str = "beam",
+) -> list[Scores]:
+    """Scores of runs over one set of questions; one that a run has no passages for counts 0.
+
+    Args:
+        runs: what to score.
+        judgments: the nuggets.
+        kind: ``expert``, ``general``, ``all``; None means the judged questions of the kinds in any run.
+        definition, ideal: as `score_run`.
+
+    Raises:
+        EpicqaError: as `score_run`.
+    """
+    if kind is None:
+        # Those without judgments among them, so that they are warned of.
+        wanted = {question_id for run in runs for question_id in run.questions}
+        kinds = {kind_of(question_id) for question_id in wanted}
+        wanted |= {question_id for question_id in judgments.questions if kind_of(question_id) in kinds}
+    else:
+        wanted = set(of_kind(judgments.questions, kind))
+    return [score_run(run, judgments, wanted, definition=definition, ideal=ideal) for run in runs]
+
+
+def compare(
+    scores: Sequence[Scores],
+    baseline: int | None = None,
+    measures: Collection[str] | None = None,
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Comparison:
+    """Compare runs question by question.
+
+    With a baseline every other run is compared with it, else every pair is. P values are adjusted (`holm`)
+    over these comparisons, in each measure apart.
+
+    Args:
+        scores: of two runs or more, over the same questions and in the same definition.
+        baseline: position of a run.
+        measures: some of the scores' measures, in the order wanted; None or empty, all.
+        confidence, resamples, seed: as `paired_bootstrap` and `randomisation_test`.
+
+    Raises:
+        EpicqaError: fewer than two runs, runs of other questions or definitions, a measure that they lack.
+    """
+    if len(scores) < 2:
+        raise EpicqaError(f"{len(scores)} run to compare, expected two or more")
+    head = scores[0]
+    for one in scores[1:]:
+        _check_alike(head, one)
+    if baseline is not None and not 0 <= baseline < len(scores):
+        raise EpicqaError(f"baseline {baseline}, expected the position of one of {len(scores)} runs")
+    chosen = tuple(dict.fromkeys(measures or head.values))
+    if unknown := [measure for measure in chosen if measure not in head.values]:
+        raise EpicqaError(
+            f"measure {unknown[0]!r}, the {head.definition} definition has: {', '.join(head.values)}"
+        )
+    values = {measure: np.stack([_aligned(one, measure, head) for one in scores]) for measure in chosen}
+    others = range(len(scores))
+    if baseline is None:
+        pairs = list(combinations(others, 2))
+    else:
+        pairs = [(run, baseline) for run in others if run != baseline]
+    # All measures at once, as the draws are the same.
+    differences = np.stack([values[m][run] - values[m][against] for m in chosen for run, against in pairs])
+    intervals = paired_bootstrap(differences, confidence, resamples, seed)
+    p_values = randomisation_test(differences, resamples, seed)
+    adjusted = np.concatenate([holm(of_measure) for of_measure in p_values.reshape(len(chosen), -1)])
+    contrasts = [
+        Contrast(
+            measure=measure,
+            run=run,
+            against=against,
+            difference=float(differences[i].mean()),
+            low=float(intervals[i, 0]),
+            high=float(intervals[i, 1]),
+            p=float(p_values[i]),
+            p_holm=float(adjusted[i]),
+            wins=int(np.count_nonzero(differences[i] > TIE)),
+            ties=int(np.count_nonzero(np.abs(differences[i]) <= TIE)),
+            losses=int(np.count_nonzero(differences[i] < -TIE)),
+        )
+        for i, (measure, (run, against)) in enumerate(product(chosen, pairs))
+    ]
+    return Comparison(
+        names=_names(scores),
+        scores=tuple(scores),
+        definition=head.definition,
+        ideal=head.ideal,
+        question_ids=head.question_ids,
+        values=values,
+        baseline=baseline,
+        contrasts=tuple(contrasts),
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """For reading: with a baseline, a table a measure; else one of means, then one of pairs a measure."""
+    tables = [] if comparison.baseline is not None else [_means(comparison)]
+    return tables + [_contrasts_of(comparison, measure) for measure in comparison.values]
+
+
+def contrasts_table(comparison: Comparison) -> Table:
+    """For other programs: every contrast as a row, with both means."""
+    keys = ("measure", "run", "against", "mean", "mean_against", "difference", "low", "high")
+    rows = [
+        (
+            one.measure,
+            comparison.names[one.run],
+            comparison.names[one.against],
+            comparison.scores[one.run].mean(one.measure),
+            comparison.scores[one.against].mean(one.measure),
+            *(one.difference, one.low, one.high, one.p, one.p_holm, one.wins, one.ties, one.losses),
+        )
+        for one in comparison.contrasts
+    ]
+    columns = tuple(Column(key) for key in (*keys, "p", "p_holm", "wins", "ties", "losses"))
+    return Table("Runs compared", columns, tuple(rows), _notes(comparison))
+
+
+def question_tables(comparison: Comparison) -> list[Table]:
+    """For reading: a table a measure of each question's values, a column a run, the best of them marked."""
+    tables = []
+    columns = (
+        Column("question"),
+        *(Column(f"run{i}", name, ".4f") for i, name in enumerate(comparison.names, 1)),
+        Column("best"),
+    )
+    for measure, values in comparison.values.items():
+        rows: list[tuple[Cell, ...]] = []
+        for i, question_id in enumerate(comparison.question_ids):
+            best = np.flatnonzero(values[:, i] >= values[:, i].max() - TIE)
+            leader = comparison.names[best[0]] if len(best) == 1 else None
+            rows.append((question_id, *values[:, i].tolist(), leader))
+        title = f"{_called(measure)} by question, {comparison.definition} definition"
+        tables.append(Table(title, columns, tuple(rows), label=f"questions-{measure}"))
+    return tables
+
+
+def values_table(comparison: Comparison) -> Table:
+    """For other programs: a row a measure, question and run."""
+    rows = [
+        (measure, question_id, name, float(values[run, i]))
+        for measure, values in comparison.values.items()
+        for i, question_id in enumerate(comparison.question_ids)
+        for run, name in enumerate(comparison.names)
+    ]
+    columns = tuple(Column(key) for key in ("measure", "question", "run", "value"))
+    return Table("Values by question", columns, tuple(rows))
+
+
+def comparison_record(comparison: Comparison, *, per_question: bool = False) -> dict[str, Any]:
+    """The comparison as a JSON object; with ``per_question`` the runs have their values, too."""
+    runs = []
+    for i, (name, one) in enumerate(zip(comparison.names, comparison.scores, strict=True)):
+        record: dict[str, Any] = {"name": name, "tag": one.tag, "path": str(one.path)}
+        record["mean"] = {measure: one.mean(measure) for measure in comparison.values}
+        if per_question:
+            record["questions"] = {
+                question_id: {measure: float(of[i, at]) for measure, of in comparison.values.items()}
+                for at, question_id in enumerate(comparison.question_ids)
+            }
+        runs.append(record)
+    baseline = comparison.baseline
+    return {
+        "definition": comparison.definition,
+        "ideal": comparison.ideal,
+        "questions": list(comparison.question_ids),
+        "baseline": None if baseline is None else comparison.names[baseline],
+        "confidence": comparison.confidence,
+        "resamples": comparison.resamples,
+        "seed": comparison.seed,
+        "runs": runs,
+        "contrasts": contrasts_table(comparison).records(),
+        "notes": list(_notes(comparison)),
+    }
+
+
+def _check_alike(head: Scores, one: Scores) -> None:
+    for what in ("definition", "ideal"):
+        if getattr(head, what) != getattr(one, what):
+            raise EpicqaError(
+                f"{one.path}: scored with {what} {getattr(one, what)!r}, {head.path} with "
+                f"{getattr(head, what)!r}, expected the same for all runs"
+            )
+    if odd := set(head.question_ids) ^ set(one.question_ids):
+        first = min(odd)
+        has, lacks = (head, one) if first in head.question_ids else (one, head)
+        raise EpicqaError(
+            f"{lacks.path}: {first} is not scored, in {has.path} it is, "
+            "expected the same questions for all runs"
+        )
+    if set(head.values) != set(one.values):
+        raise EpicqaError(
+            f"{one.path}: scored by {', '.join(one.values)}, {head.path} by {', '.join(head.values)}, "
+            "expected the same measures for all runs"
+        )
+
+
+def _aligned(one: Scores, measure: str, head: Scores) -> NDArray[np.float64]:
+    at = {question_id: i for i, question_id in enumerate(one.question_ids)}
+    return one.values[measure][[at[question_id] for question_id in head.question_ids]]
+
+
+def _names(scores: Sequence[Scores]) -> tuple[str, ...]:
+    """Tags; where they are the same, with the file's name, its path, and last its number."""
+    paths = [Path(one.path) for one in scores]
+    ways = [
+        [one.tag for one in scores],
+        [f"{one.tag} ({path.name})" for one, path in zip(scores, paths, strict=True)],
+        [f"{one.tag} ({path})" for one, path in zip(scores, paths, strict=True)],
+        [f"{one.tag} ({path}) {i}" for i, (one, path) in enumerate(zip(scores, paths, strict=True), 1)],
+    ]
+    names = ways[0]
+    for way in ways[1:]:
+        count = Counter(names)
+        names = [better if count[name] > 1 else name for name, better in zip(names, way, strict=True)]
+    return tuple(names)
+
+
+def _means(comparison: Comparison) -> Table:
+    columns = (
+        Column("run"),
+        *(Column(measure, form=".4f", best="highest") for measure in comparison.values),
+    )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *(one.mean(measure) for measure in comparison.values))
+        for name, one in zip(comparison.names, comparison.scores, strict=True)
+    )
+    title = f"NDNS, {comparison.definition} definition: means"
+    return Table(title, columns, rows, (_counted(comparison),), label="means")
+
+
+def _contrasts_of(comparison: Comparison, measure: str) -> Table:
+    percent = f"{100 * comparison.confidence:g}%"
+    tested = (
+        Column("difference", "diff.", "+.4f"),
+        Column("low", f"{percent} low", "+.4f"),
+        Column("high", f"{percent} high", "+.4f"),
+        Column("p", form="p"),
+        Column("p_holm", "p (Holm)", "p"),
+        Column("wins", "W/T/L"),
+    )
+    found = [one for one in comparison.contrasts if one.measure == measure]
+    notes = _notes(comparison)
+    what = f"{_called(measure)}, {comparison.definition} definition"
+    if comparison.baseline is None:
+        columns: tuple[Column, ...] = (Column("run"), Column("against"), *tested)
+        rows = [(comparison.names[one.run], comparison.names[one.against], *_cells(one)) for one in found]
+        return Table(f"{what}: every pair of runs", columns, tuple(rows), notes, label=f"pairs-{measure}")
+    columns = (Column("run"), Column("mean", form=".4f", best="highest"), *tested)
+    cells = {one.run: _cells(one) for one in found}
+    nothing: tuple[Cell, ...] = (None,) * len(tested)
+    order = [comparison.baseline, *cells]
+    against = [
+        (comparison.names[run], comparison.scores[run].mean(measure), *cells.get(run, nothing))
+        for run in order
+    ]
+    name = comparison.names[comparison.baseline]
+    return Table(f"{what}: runs against {name}", columns, tuple(against), notes, label=f"compare-{measure}")
+
+
+def _cells(one: Contrast) -> tuple[Cell, ...]:
+    outcome = f"{one.wins}/{one.ties}/{one.losses}"
+    return one.difference, one.low, one.high, one.p, one.p_holm, outcome
+
+
+def _called(measure: str) -> str:
+    return f"NDNS {measure}" if measure in {variant.name for variant in PUBLISHED} else measure
+
+
+def _count(comparison: Comparison) -> str:
+    count = len(comparison.question_ids)
+    return f"{count} question{'s' if count > 1 else ''}"
+
+
+def _counted(comparison: Comparison) -> str:
+    ideal = {"beam": "the beam's ideal", "best": "the best ideal found"}.get(
+        comparison.ideal, comparison.ideal
+    )
+    return f"{_count(comparison)}, normalised by {ideal}; one missing from a run counts 0."
+
+
+def _notes(comparison: Comparison) -> tuple[str, ...]:
+    """What the figures are."""
+    count = len(comparison.question_ids)
+    drawn = f"{comparison.resamples} resamples, seed {comparison.seed}"
+    ways = f"all {2**count} swaps" if is_exact(count, comparison.resamples) else drawn
+    tests = len(comparison.contrasts) // len(comparison.values)
+    notes = [
+        _counted(comparison),
+        f"{100 * comparison.confidence:g}% interval of the difference: BCa bootstrap of questions, {drawn}.",
+        f"p: two-sided paired randomisation test, {ways}; Holm: adjusted for {tests} "
+        f"test{'s' if tests > 1 else ''} of the measure.",
+        f"W/T/L: questions won, tied (difference at most {TIE:.0e}), lost.".replace("e-0", "e-"),
+    ]
+    # A test of few questions cannot come out, however large the difference.
+    if (least := 2.0 ** (1 - count)) > 1 - comparison.confidence:
+        notes.append(f"With {_count(comparison)} no p is below {least:g}.")
+    return tuple(notes)
