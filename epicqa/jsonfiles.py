@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from epicqa.errors import EpicqaError
+from epicqa.streams import ERRORS, decompressed
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 file's text without its byte order mark.
+    """A UTF-8 file's text without its byte order mark; the file may be compressed (.gz, .xz, .zst).
 
     Raises:
         EpicqaError: the file cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise EpicqaError(f"{path}: {error.strerror}, expected a readable file") from None
+        with path.open("rb") as handle:
+            return decompressed(handle, path.name).read().decode("utf-8-sig")
+    except ERRORS as error:
+        why = (isinstance(error, OSError) and error.strerror) or error
+        raise EpicqaError(f"{path}: {why}, expected a readable file") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise EpicqaError(f"{path}:{line}: not UTF-8, expected text in UTF-8") from None

@@ -14,7 +14,7 @@ from epicqa.jsonfiles import read_json
 
 KINDS = ("expert", "general")
 TASKS = ("ae", "e2e")
-_PREFIX = {"EQ": "expert", "CQ": "general"}
+_INITIAL = {"E": "expert", "C": "general"}
 _KEYS = ("question_id", "question", "query", "background")
 _SHAPE = "a JSON list of objects with " + ", ".join(_KEYS)
 
@@ -30,8 +30,8 @@ class Question:
 
 
 def kind_of(question_id: str) -> str | None:
-    """``expert`` for ids that begin with EQ, ``general`` for CQ, None for any other."""
-    return _PREFIX.get(question_id[:2])
+    """``expert`` for ids that begin with E, ``general`` for C, as the track's script parts them; else None."""
+    return _INITIAL.get(question_id[:1])
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:

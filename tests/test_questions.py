@@ -71,9 +71,9 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_kinds() -> None:
-    ids = ["EQ001", "CQ002", "EHV001"]
-    assert [kind_of(name) for name in ids] == ["expert", "general", None]
-    assert of_kind(ids, "expert") == ["EQ001"]
+    ids = ["EQ001", "CQ002", "EHV001", "12", ""]
+    assert [kind_of(name) for name in ids] == ["expert", "general", "expert", None, None]
+    assert of_kind(ids, "expert") == ["EQ001", "EHV001"]
     assert of_kind(ids, "general") == ["CQ002"]
     assert of_kind(ids, "all") == ids
 

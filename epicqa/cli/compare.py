@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epicqa.cli.notices import warn
+from epicqa.cli.notices import refuse_unreadable, warn
 
 if TYPE_CHECKING:
     from epicqa.measures.compare import Comparison
@@ -115,19 +115,12 @@ def compare_command(
     from epicqa.files import write_bytes
     from epicqa.measures import read_judgments
     from epicqa.measures.compare import common_judgments, compare, joined_runs, score_together
-    from epicqa.runs import parse_run
 
     paths, position = joined_runs(runs, baseline)
-    parsed = [parse_run(path) for path in paths]
-    if unreadable := [problem for _, problems in parsed for problem in problems]:
-        for problem in unreadable:
-            click.echo(f"epicqa: {problem}", err=True)
-        context.exit(2)
+    parsed = refuse_unreadable(context, paths)
     answers = read_judgments(judgments or common_judgments(paths))
     warn(answers.warnings)
-    scores = score_together(
-        [run for run, _ in parsed], answers, questions, definition=definition, ideal=ideal
-    )
+    scores = score_together(parsed, answers, questions, definition=definition, ideal=ideal)
     # What is odd in the judgments is said of every run.
     warn(dict.fromkeys(warning for one in scores for warning in one.warnings))
     comparison = compare(scores, position, measures, confidence=confidence, resamples=resamples, seed=seed)

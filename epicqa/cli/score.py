@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from epicqa.cli.notices import warn
+from epicqa.cli.notices import refuse_unreadable, warn
+from epicqa.errors import EpicqaError
 
 if TYPE_CHECKING:
-    from epicqa.measures import Scores
-
-MEAN = "MEAN"
+    from epicqa.measures.evaluate import Plan
+    from epicqa.measures.judgments import Judgments
+    from epicqa.measures.score import Scores
+    from epicqa.runs.model import Run
 
 
 @click.command("score")
@@ -27,88 +31,192 @@ MEAN = "MEAN"
 @click.option(
     "--questions",
     type=click.Choice(["expert", "general", "all"]),
-    help="Judged questions to score; else those of the kinds that occur in the run.",
+    help="Judged questions to score: ids that begin with E, with C, or all; else the kinds in the run.",
 )
 @click.option(
-    "--format", "form", type=click.Choice(["table", "tsv", "json"]), default="table", show_default=True
+    "--definition",
+    type=click.Choice(["published", "tac2020"]),
+    default="published",
+    show_default=True,
+    help="NDNS as published, or to the last bit what the track's script computes.",
 )
+@click.option(
+    "--ideal",
+    type=click.Choice(["beam", "best"]),
+    default="beam",
+    show_default=True,
+    help="Ideal ranking: the track's beam of width 10, or the best that a stronger search finds.",
+)
+@click.option(
+    "--complete/--answered",
+    default=True,
+    show_default=True,
+    help="A judged question without passages counts 0, or is left out of the mean.",
+)
+@click.option(
+    "-m",
+    "--measure",
+    "measures",
+    metavar="MEASURE",
+    multiple=True,
+    help="Measure to print instead of the definition's: one of those, or any of ir-measures, such as "
+    "alpha_nDCG@20 (nuggets) or nDCG@10 (documents). See epicqa measures.",
+)
+@click.option(
+    "--qrels",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="TREC-style document judgments; passages are collapsed to documents, the first one wins.",
+)
+@click.option(
+    "--pools",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Contexts that were read for each question: adds the share of the first 20 passages judged.",
+)
+@click.option("--judged-only", is_flag=True, help="Score the run without what is outside the pools.")
+@click.option(
+    "--ideal-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the script's file of ideal scores (tac2020).",
+)
+@click.option(
+    "--report",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write a report there: HTML, plots, CSV, JSON, LaTeX.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "tsv", "csv", "json", "latex"]),
+    default="table",
+    show_default=True,
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there.")
 @click.pass_context
 def score_command(
-    context: click.Context, runs: tuple[Path, ...], judgments: Path | None, questions: str | None, form: str
+    context: click.Context,
+    runs: tuple[Path, ...],
+    judgments: Path | None,
+    questions: str | None,
+    definition: str,
+    ideal: str,
+    complete: bool,
+    measures: tuple[str, ...],
+    qrels: Path | None,
+    pools: Path | None,
+    judged_only: bool,
+    ideal_file: Path | None,
+    report: Path | None,
+    form: str,
+    output: Path | None,
 ) -> None:
-    """Print exact, partial and relaxed NDNS of runs, by question and in the mean.
+    """Score runs by NDNS and other measures, by question and in the mean.
 
-    Passages are taken by score, best first; equal scores by rank, then by line. A judged question without
-    passages counts 0.
+    \b
+    epicqa score runs/mine.tsv --judgments answers.json
+    epicqa score a.tsv b.tsv --definition tac2020 --format tsv
+    epicqa score mine.tsv -m exact -m nDCG@10 -m 'RBP(rel=1)' --qrels qrels.txt
+
+    Passages are taken by score as a number, best first; equal scores by rank, then by line. tac2020 takes
+    them by the score's text, as the script does, equal texts by line. A question that the judgments have no
+    nugget for is left out. Sentences outside a context's judged part are filler; a passage whose ends lie in
+    two contexts gains nothing (tac2020: it is in the first one's). Numbers in ids may be padded or not. Runs
+    and judgments may be compressed (.gz, .xz, .zst).
     """
-    from epicqa.measures import read_judgments, score_run
-    from epicqa.questions import of_kind
-    from epicqa.runs import judgments_of, parse_run
+    from epicqa.files import write_bytes
+    from epicqa.measures.evaluate import plan_measures
+    from epicqa.measures.score_tables import ideal_file as ideal_text
 
-    parsed = [parse_run(path) for path in runs]
-    if unreadable := [problem for _, problems in parsed for problem in problems]:
-        for problem in unreadable:
-            click.echo(f"epicqa: {problem}", err=True)
-        context.exit(2)
-    answers = {}
+    plan = plan_measures(measures, definition, ideal, complete, qrels)
+    _check(plan, pools, judged_only, ideal_file, report)
+    parsed: list[Run] = []
+    answers: list[Judgments] = []
+    scores: list[Scores] = []
+    if plan.names:
+        parsed = refuse_unreadable(context, runs)
+        answers, scores = _passages(parsed, judgments, plan, questions, pools, judged_only)
+    of_nuggets = list(scores)
+    if qrels:
+        scores += _documents(runs, qrels, plan, questions)
+    # What is odd in the judgments is said once, not of every run.
+    warn(dict.fromkeys(warning for one in scores for warning in one.warnings))
+    if ideal_file or report:
+        if len({one.path for one in answers}) > 1:
+            raise EpicqaError("the runs' manifests name different judgments, pass --judgments FILE")
+        if ideal_file:
+            write_bytes(ideal_file, ideal_text(of_nuggets).encode())
+        if report:
+            from epicqa.measures.report import write_report
+
+            page = write_report(report, of_nuggets, parsed, answers[0])
+            click.echo(f"report: {page}", err=True)
+    text = _written(scores, form, to_terminal=output is None and sys.stdout.isatty())
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_bytes(output, text.encode("utf-8", "backslashreplace"))
+
+
+def _check(
+    plan: Plan, pools: Path | None, judged_only: bool, ideal_file: Path | None, report: Path | None
+) -> None:
+    if judged_only and pools is None:
+        raise EpicqaError("--judged-only needs to know what was judged, pass --pools FILE")
+    if not plan.names and (option := "--pools" if pools else "--report" if report else ""):
+        raise EpicqaError(f"{option} is for nugget measures, pass one such as -m exact")
+    if ideal_file and (plan.definition, plan.ideal) != ("tac2020", "beam"):
+        raise EpicqaError("--ideal-file is the released script's, pass --definition tac2020 --ideal beam")
+
+
+def _passages(
+    runs: list[Run],
+    judgments: Path | None,
+    plan: Plan,
+    questions: str | None,
+    pools: Path | None,
+    judged_only: bool,
+) -> tuple[list[Judgments], list[Scores]]:
+    from epicqa.measures.evaluate import score_passages
+    from epicqa.measures.judgments import read_judgments
+    from epicqa.measures.pools import read_pools
+    from epicqa.runs.manifest import judgments_of
+
+    answers: dict[Path, Judgments] = {}
     scores = []
-    for run, _ in parsed:
+    for run in runs:
         path = judgments or judgments_of(run.path)
         if path not in answers:
             answers[path] = read_judgments(path)
             warn(answers[path].warnings)
-        chosen = of_kind(answers[path].questions, questions) if questions else None
-        scores.append(score_run(run, answers[path], chosen))
-        warn(scores[-1].warnings)
-    click.echo({"table": _table, "tsv": _tsv, "json": _json}[form](scores), nl=False)
+        read = read_pools(pools, answers[path]) if pools else None
+        scores.append(score_passages(run, answers[path], plan, questions, read, judged_only))
+    return list(answers.values()), scores
 
 
-def _tsv(scores: list[Scores]) -> str:
-    """Rows of tag, question id, measure, value; the means after all questions."""
-    rows = [
-        (one.tag, question_id, measure, repr(float(values[i])))
-        for one in scores
-        for i, question_id in enumerate(one.question_ids)
-        for measure, values in one.values.items()
-    ]
-    rows += [(one.tag, MEAN, measure, repr(one.mean(measure))) for one in scores for measure in one.values]
-    return "".join("\t".join(row) + "\n" for row in rows)
+def _documents(runs: tuple[Path, ...], qrels: Path, plan: Plan, questions: str | None) -> list[Scores]:
+    from epicqa.measures.documents import document_run
+    from epicqa.measures.evaluate import score_collapsed
+    from epicqa.measures.qrels import read_qrels
+
+    read = read_qrels(qrels)
+    warn(read.warnings)
+    return [score_collapsed(document_run(path), read, plan, questions) for path in runs]
 
 
-def _json(scores: list[Scores]) -> str:
-    records = [
-        {
-            "tag": one.tag,
-            "definition": one.definition,
-            "questions": {
-                question_id: {measure: float(values[i]) for measure, values in one.values.items()}
-                for i, question_id in enumerate(one.question_ids)
-            },
-            "mean": {measure: one.mean(measure) for measure in one.values},
-        }
-        for one in scores
-    ]
-    return json.dumps(records, indent=1, ensure_ascii=False) + "\n"
+def _written(scores: list[Scores], form: str, *, to_terminal: bool) -> str:
+    from epicqa.measures.score_tables import flat_table, score_records, score_rows, score_tables
+    from epicqa.measures.tables import render
 
-
-def _table(scores: list[Scores]) -> str:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    with console.capture() as captured:
-        for one in scores:
-            table = Table(
-                "question",
-                title=Text(f"{one.tag}: NDNS, {one.definition} definition"),
-                title_justify="left",
-            )
-            for measure in one.values:
-                table.add_column(measure, justify="right")
-            for i, question_id in enumerate(one.question_ids):
-                table.add_row(Text(question_id), *(f"{values[i]:.4f}" for values in one.values.values()))
-            table.add_section()
-            table.add_row(MEAN, *(f"{one.mean(measure):.4f}" for measure in one.values))
-            console.print(table)
-    return captured.get()
+    if form == "json":
+        return json.dumps(score_records(scores), indent=1) + "\n"
+    if form == "tsv":
+        return "".join(
+            f"{tag}\t{name}\t{measure}\t{value!r}\n" for tag, name, measure, value in score_rows(scores)
+        )
+    if form == "csv":
+        return render([flat_table(scores)], form)
+    width = shutil.get_terminal_size().columns if to_terminal else None
+    return render(score_tables(scores), form, width=width, styled=to_terminal)

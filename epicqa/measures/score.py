@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from epicqa.errors import EpicqaError
 from epicqa.measures.ideals import ideals_of
 from epicqa.measures.judgments import Judgments
 from epicqa.measures.locate import locate_all
-from epicqa.measures.ndns import DEFINITIONS, dns
+from epicqa.measures.ndns import DEFINITIONS, Variant, dns
 from epicqa.problems import Problem
 from epicqa.questions import kind_of
 from epicqa.runs.check import structure_problems
@@ -34,6 +34,7 @@ class Scores:
         values: measure -> float64[n_questions].
         ideals: NDNS measure -> float64[n_questions], DNS of the ideal ranking.
         warnings: what is wrong with the run, and what the scores leave out.
+        notes: what to know about the figures, a sentence each.
     """
 
     tag: str
@@ -44,6 +45,7 @@ class Scores:
     values: dict[str, NDArray[np.float64]]
     ideals: dict[str, NDArray[np.float64]]
     warnings: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
 
     def mean(self, measure: str) -> float:
         """Mean over all questions scored; correctly rounded as in the released script, or added in order."""
@@ -60,6 +62,7 @@ def score_run(
     definition: str = "published",
     ideal: str = "beam",
     complete: bool = True,
+    measures: Collection[str] | None = None,
 ) -> Scores:
     """NDNS of a run.
 
@@ -73,20 +76,24 @@ def score_run(
         definition: ``published`` or ``tac2020``.
         ideal: ``beam`` or ``best``, see `epicqa.measures.ideal`.
         complete: a question that the run has no passages for counts 0; otherwise it is left out.
+        measures: names of those to compute; None means all of the definition.
 
     Raises:
         EpicqaError: no question is left to score.
     """
-    variants = DEFINITIONS[definition]
+    variants = [one for one in DEFINITIONS[definition] if measures is None or one.name in measures]
     warnings = [*run.notes, *(replace(problem, fatal=False) for problem in structure_problems(run))]
-    scored, notes = scored_questions(run, judgments, questions, complete)
-    warnings += notes
+    scored, left_out = scored_questions(run, judgments, questions, complete)
+    warnings += left_out
     totals = np.zeros((len(scored), len(variants)))
     judged = [judgments.questions[name] for name in scored]
     for i, (question, located) in enumerate(zip(judged, locate_all(run, judged, definition), strict=True)):
         if located is not None:
             totals[i] = dns(question, located.context, located.first, located.last, variants)
-    best = np.array([[one.dns for one in row] for row in ideals_of(judgments, scored, variants, ideal)])
+    best = _ideal_dns(judgments, scored, variants, ideal)
+    notes: tuple[str, ...] = ()
+    if ideal != "beam":
+        notes = _above_beam(scored, variants, best, _ideal_dns(judgments, scored, variants, "beam"))
     names = [variant.name for variant in variants]
     return Scores(
         tag=run.tag,
@@ -97,6 +104,30 @@ def score_run(
         values=dict(zip(names, (totals / best).T, strict=True)),
         ideals=dict(zip(names, best.T, strict=True)),
         warnings=tuple(warnings),
+        notes=notes,
+    )
+
+
+def _ideal_dns(
+    judgments: Judgments, question_ids: Sequence[str], variants: Sequence[Variant], ideal: str
+) -> NDArray[np.float64]:
+    """float64[n_questions, n_variants]."""
+    rows = ideals_of(judgments, question_ids, variants, ideal)
+    return np.array([[one.dns for one in row] for row in rows]).reshape(len(question_ids), len(variants))
+
+
+def _above_beam(
+    question_ids: Sequence[str],
+    variants: Sequence[Variant],
+    best: NDArray[np.float64],
+    beam: NDArray[np.float64],
+) -> tuple[str, ...]:
+    """How far the ideal lies above the beam's, a sentence a measure."""
+    above = 100 * (best / beam - 1)
+    return tuple(
+        f"{variant.name}: the ideal lies {above[:, i].mean():.2f}% above the beam's in the mean, "
+        f"at most {above[:, i].max():.2f}% ({question_ids[int(above[:, i].argmax())]})."
+        for i, variant in enumerate(variants)
     )
 
 

@@ -1,0 +1,184 @@
+"""Every measure that is asked for, of one run: NDNS, other nugget measures, document measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from epicqa.errors import EpicqaError
+from epicqa.measures.judgments import Judgments
+from epicqa.measures.ndns import DEFINITIONS
+from epicqa.measures.pools import JUDGED, Pools, condensed, judged_share
+from epicqa.measures.score import Scores, score_run
+from epicqa.problems import Problem
+from epicqa.questions import of_kind
+from epicqa.runs.model import Run
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+    from epicqa.measures.documents import DocumentRun
+    from epicqa.measures.qrels import Qrels
+
+DOCUMENTS = "documents"
+"""The definition that scores of documents name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to compute.
+
+    Attributes:
+        definition, ideal, complete: as `score_run`.
+        names: measures of the definition and nugget measures, as they are shown, in order.
+        ndns: those of the definition.
+        nuggets: those from `epicqa.measures.nuggets`.
+        documents: those from document judgments.
+    """
+
+    definition: str
+    ideal: str
+    complete: bool
+    names: tuple[str, ...]
+    ndns: tuple[str, ...]
+    nuggets: tuple[Measure, ...]
+    documents: tuple[Measure, ...]
+
+
+def plan_measures(
+    names: Sequence[str],
+    definition: str = "published",
+    ideal: str = "beam",
+    complete: bool = True,
+    qrels: Path | None = None,
+) -> Plan:
+    """Sort measures by what computes them.
+
+    Args:
+        names: of the definition's measures (exact, ...) or of ir-measures; none means the definition's.
+        definition, ideal, complete: as `score_run`.
+        qrels: where document judgments are, None where there are none.
+
+    Raises:
+        EpicqaError: an unknown measure, a document measure without document judgments, or these without it.
+    """
+    own = [variant.name for variant in DEFINITIONS[definition]]
+    every = {variant.name for variants in DEFINITIONS.values() for variant in variants}
+    chosen: dict[str, Measure | None] = {}
+    for name in names or own:
+        if name in own:
+            chosen[name] = None
+        elif name in every:
+            raise EpicqaError(
+                f"measure {name}: not of the {definition} definition, expected one of {', '.join(own)}"
+            )
+        else:
+            # Imported where it is needed: ir-measures and what it brings take half a second.
+            from epicqa.measures.documents import parse_measures
+
+            (measure,) = parse_measures([name])
+            chosen[str(measure)] = measure
+    nuggets, documents = _parted([measure for measure in chosen.values() if measure is not None])
+    if documents and qrels is None:
+        raise EpicqaError(f"measure {documents[0]}: computed from document judgments, pass --qrels FILE")
+    if qrels is not None and not documents:
+        raise EpicqaError(f"{qrels}: no measure needs document judgments, pass one such as -m nDCG@10")
+    return Plan(
+        definition,
+        ideal,
+        complete,
+        names=tuple(name for name, measure in chosen.items() if measure not in documents),
+        ndns=tuple(name for name, measure in chosen.items() if measure is None),
+        nuggets=nuggets,
+        documents=documents,
+    )
+
+
+def _parted(measures: Sequence[Measure]) -> tuple[tuple[Measure, ...], tuple[Measure, ...]]:
+    """Those of nuggets, those of documents."""
+    if not measures:
+        return (), ()
+    from epicqa.measures.nuggets import is_nugget_measure
+
+    return (
+        tuple(measure for measure in measures if is_nugget_measure(measure)),
+        tuple(measure for measure in measures if not is_nugget_measure(measure)),
+    )
+
+
+def score_passages(
+    run: Run,
+    judgments: Judgments,
+    plan: Plan,
+    kind: str | None = None,
+    pools: Pools | None = None,
+    judged_only: bool = False,
+) -> Scores:
+    """The plan's nugget measures of a run, and how much of it was judged where there are pools.
+
+    Args:
+        run: the run.
+        judgments: the nuggets.
+        plan: what to compute.
+        kind: ``expert``, ``general`` or ``all`` judged questions; None means those of the kinds in the run.
+        pools: what was read for each question.
+        judged_only: score the run without what is outside the pools.
+
+    Raises:
+        EpicqaError: as `score_run`.
+    """
+    questions = None if kind is None else of_kind(judgments.questions, kind)
+    whole = run
+    notes: list[str] = []
+    missing_pools: list[Problem] = []
+    if pools is not None and judged_only:
+        run, missing_pools = condensed(run, pools)
+        notes.append("Passages outside the pools are left out (condensed ranking).")
+    scores = score_run(
+        run,
+        judgments,
+        questions,
+        definition=plan.definition,
+        ideal=plan.ideal,
+        complete=plan.complete,
+        measures=plan.ndns,
+    )
+    values = dict(scores.values)
+    if plan.nuggets:
+        from epicqa.measures.nuggets import score_nuggets
+
+        values |= score_nuggets(run, judgments, plan.nuggets, scores.question_ids).values
+    values = {name: values[name] for name in plan.names}
+    if pools is not None:
+        values[JUDGED] = judged_share(whole, judgments, scores.question_ids, pools, plan.definition)
+    return replace(
+        scores,
+        values=values,
+        warnings=(*scores.warnings, *missing_pools),
+        notes=(*scores.notes, *notes),
+    )
+
+
+def score_collapsed(run: DocumentRun, qrels: Qrels, plan: Plan, kind: str | None = None) -> Scores:
+    """The plan's document measures of a run.
+
+    Raises:
+        EpicqaError: as `epicqa.measures.documents.score_documents`.
+    """
+    from epicqa.measures.documents import score_documents
+    from epicqa.measures.qrels import named_as
+
+    questions = None if kind is None else of_kind(named_as(qrels, run.questions).topics, kind)
+    found = score_documents(run, qrels, plan.documents, questions, complete=plan.complete)
+    return Scores(
+        tag=run.tag,
+        path=run.path,
+        definition=DOCUMENTS,
+        ideal="",
+        question_ids=found.question_ids,
+        values=found.values,
+        ideals={},
+        warnings=found.warnings,
+    )
