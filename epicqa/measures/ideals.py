@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
@@ -24,6 +24,8 @@ from epicqa.measures.ndns import MAX_RANK, Variant
 
 _INTEGERS = ("context", "first", "last")
 
+_T = TypeVar("_T")
+
 
 def ideals_of(
     judgments: Judgments,
@@ -33,46 +35,61 @@ def ideals_of(
     depth: int = MAX_RANK,
 ) -> list[list[Ideal]]:
     """The ideal of each question in each variant, from the cache where it is there; see `ideal_of`."""
-    path = _path(judgments)
+    return _kept(judgments, question_ids, variants, search, depth, "rankings", _pack, _unpack)
+
+
+def ideal_dns_of(
+    judgments: Judgments,
+    question_ids: Sequence[str],
+    variants: Sequence[Variant],
+    search: str = "beam",
+    depth: int = MAX_RANK,
+) -> list[list[float]]:
+    """Only their DNS: rankings may be 1000 passages long, and take longer to read than to score by."""
+    return _kept(judgments, question_ids, variants, search, depth, "dns", lambda one: one.dns, float)
+
+
+def _kept(
+    judgments: Judgments,
+    question_ids: Sequence[str],
+    variants: Sequence[Variant],
+    search: str,
+    depth: int,
+    what: str,
+    pack: Callable[[Ideal], Any],
+    unpack: Callable[[Any], _T],
+) -> list[list[_T]]:
+    path = _path(judgments, what)
     known = _read(path)
-    found = []
     fresh = False
+    rows = []
     for question_id in question_ids:
-        question = judgments.questions[question_id]
         row = []
         for variant in variants:
             key = f"{question_id} {variant.definition} {variant.name} {search} {depth}"
-            kept = _unpack(known.get(key))
-            if kept is None:
-                kept = ideal_of(question, variant, search, depth)
-                known[key] = _pack(kept)
+            if key not in known:
+                known[key] = pack(ideal_of(judgments.questions[question_id], variant, search, depth))
                 fresh = True
-            row.append(kept)
-        found.append(row)
+            row.append(unpack(known[key]))
+        rows.append(row)
     if fresh:
         _write(path, known)
-    return found
+    return rows
 
 
-def _path(judgments: Judgments) -> Path:
+def _path(judgments: Judgments, what: str) -> Path:
     code = [sha256_of(Path(str(module.__file__))) for module in (beam, ideal, ndns, spans)]
-    return cache_folder() / "ideals" / f"{digest_of([judgments.fingerprint, code])}.json"
+    return cache_folder() / "ideals" / f"{digest_of([judgments.fingerprint, code])}.{what}.json"
 
 
 def _pack(one: Ideal) -> dict[str, Any]:
-    return {
-        "dns": one.dns,
-        "gain": one.gain.tolist(),
-        **{name: getattr(one, name).tolist() for name in _INTEGERS},
-    }
+    columns = {name: getattr(one, name).tolist() for name in _INTEGERS}
+    return {"dns": one.dns, "gain": one.gain.tolist(), **columns}
 
 
-def _unpack(packed: Any) -> Ideal | None:
-    try:
-        columns = {name: np.array(packed[name], dtype=np.int64) for name in _INTEGERS}
-        return Ideal(float(packed["dns"]), gain=np.array(packed["gain"], dtype=np.float64), **columns)
-    except (KeyError, TypeError, ValueError):
-        return None
+def _unpack(packed: dict[str, Any]) -> Ideal:
+    columns = {name: np.array(packed[name], dtype=np.int64) for name in _INTEGERS}
+    return Ideal(float(packed["dns"]), gain=np.array(packed["gain"], dtype=np.float64), **columns)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class JudgedQuestion:
             annotation without nuggets counts here, and nowhere else.
         number: int64[n], numbers of the sentences that state a nugget, ascending in each context.
         mask: uint64[n, words], the nuggets of each as bits: nugget i is bit i % 64 of word i // 64.
+        fingerprint: the hex SHA-256 of all that scores depend on: not the nuggets' texts.
     """
 
     question_id: str
@@ -44,14 +45,7 @@ class JudgedQuestion:
     context_range: NDArray[np.int64]
     number: NDArray[np.int64]
     mask: NDArray[np.uint64]
-
-    @property
-    def fingerprint(self) -> str:
-        """The hex SHA-256 of all that scores depend on: not the nuggets' texts."""
-        digest = hashlib.sha256(json.dumps([self.question_id, *self.contexts]).encode())
-        for part in (self.context_first, self.context_range, self.number, self.mask):
-            digest.update(part.astype(part.dtype.newbyteorder("<")).tobytes())
-        return digest.hexdigest()
+    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,12 +163,13 @@ def pack_question(
         number += stating
         masks += [annotated[sentence].to_bytes(words * 8, "little") for sentence in stating]
         context_first.append(len(number))
-    return JudgedQuestion(
-        question_id,
-        nuggets,
-        contexts,
+    columns = (
         np.array(context_first, dtype=np.int64),
         np.array(reach, dtype=np.int64).reshape(-1, 2),
         np.array(number, dtype=np.int64),
         np.frombuffer(b"".join(masks), dtype="<u8").astype(np.uint64).reshape(len(number), words),
     )
+    digest = hashlib.sha256(json.dumps([question_id, *contexts]).encode())
+    for column in columns:
+        digest.update(column.astype(column.dtype.newbyteorder("<")).tobytes())
+    return JudgedQuestion(question_id, nuggets, contexts, *columns, digest.hexdigest())

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicqa.measures.judgments import JudgedQuestion
-from epicqa.measures.ndns import MAX_RANK
-from epicqa.runs.model import Run
+from epicqa.measures.ndns import MAX_RANK, Placed
+from epicqa.runs.model import Passages, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +35,11 @@ class Located:
     first: NDArray[np.int64]
     last: NDArray[np.int64]
 
+    @property
+    def placed(self) -> Placed:
+        """The ranking as `epicqa.measures.ndns` takes it."""
+        return self.context, self.first, self.last
+
 
 def locate_all(
     run: Run, judged: Sequence[JudgedQuestion], definition: str = "published"
@@ -48,8 +53,7 @@ def locate_all(
             yield None
             continue
         if definition == "tac2020":
-            _, text = np.unique(passages.score_text, return_inverse=True)
-            position = np.lexsort((passages.line, -text))[:MAX_RANK]
+            position = _by_text(passages)[:MAX_RANK]
         else:
             position = np.arange(min(len(passages), MAX_RANK))
         known = {code[name]: i for name, i in question.contexts.items() if name in code}
@@ -60,6 +64,15 @@ def locate_all(
         if definition == "published":
             context[(passages.first_context != passages.last_context)[position]] = -1
         yield Located(position, context, passages.first_number[position], passages.last_number[position])
+
+
+def _by_text(passages: Passages) -> NDArray[np.int64]:
+    text = passages.score_text
+    if (text[1:] < text[:-1]).all():
+        # Fixed width, as epicqa writes it: sorting texts takes longer than all else.
+        return np.arange(len(text))
+    _, code = np.unique(text, return_inverse=True)
+    return np.lexsort((passages.line, -code))
 
 
 def locate(run: Run, judged: JudgedQuestion, definition: str = "published") -> Located | None:

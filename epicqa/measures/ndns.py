@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +151,11 @@ class Gains:
     gain: NDArray[np.float64]
 
 
+Placed = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
+"""A ranking, best first: positions in a question's ``contexts`` (-1 where a passage is in none of them), and
+the numbers of each passage's first and last sentence, inclusive; [n] each."""
+
+
 def gains(
     question: JudgedQuestion,
     context: NDArray[np.integer],
@@ -162,46 +168,13 @@ def gains(
 
     Args:
         question: its judgments.
-        context: [n] positions in ``question.contexts``, -1 where a passage is in none of them.
-        first, last: [n] numbers of the first and last sentence, inclusive. A passage that leaves the
-            annotated part of its context has filler there; one that ends before it starts gains nothing.
+        context, first, last: the ranking, see `Placed`. A passage that leaves the annotated part of its
+            context has filler there; one that ends before it starts gains nothing.
         variants: what to compute.
         depth: ranks that count, at most 1000.
     """
-    context, first, last = (np.asarray(part, dtype=np.int64)[:depth] for part in (context, first, last))
-    rank = np.flatnonzero((context >= 0) & (first <= last))
-    # One ascending key a sentence with nuggets; 2^32 is above any sentence number.
-    key = (
-        np.repeat(np.arange(len(question.contexts)), np.diff(question.context_first)) << 32 | question.number
-    )
-    base = context[rank] << 32
-    start = np.searchsorted(key, base | first[rank], side="left")
-    stop = np.searchsorted(key, base | last[rank], side="right")
-    stating = stop > start
-    rank, start, judged = rank[stating], start[stating], (stop - start)[stating]
-
-    # reduceat takes an empty range for its first element: here every range has one.
-    offset = np.cumsum(judged) - judged
-    sentence = np.repeat(start - offset, judged) + np.arange(judged.sum())
-    mask = question.mask[sentence]
-    if len(rank):
-        stated = np.bitwise_or.reduceat(mask, offset, axis=0)
-    else:
-        stated = np.zeros((0, mask.shape[1]), dtype=np.uint64)
-    seen = np.zeros_like(stated)
-    np.bitwise_or.accumulate(stated[:-1], axis=0, out=seen[1:])
-    new = np.bitwise_and(stated, ~seen)
-    has_novel = (mask & ~np.repeat(seen, judged, axis=0)).any(axis=1)
-    novel = np.add.reduceat(has_novel.astype(np.int64), offset) if len(rank) else judged
-    filler = last[rank] - first[rank] + 1 - judged
-    count_new, count_all = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) for bits in (new, stated))
-    gain = np.array(
-        [
-            variant.novelty(count_all if variant.seen_count else count_new, filler, judged - novel, novel)
-            for variant in variants
-        ]
-    )
-    return Gains(rank, new, stated, novel, judged - novel, filler, gain)
+    found, _ = _gains_of_all([question], [(context, first, last)], variants, depth)
+    return found
 
 
 def dns(
@@ -213,8 +186,89 @@ def dns(
     depth: int = MAX_RANK,
 ) -> NDArray[np.float64]:
     """DNS of a ranking: float64[n_variants]; discounted gains are added from rank 1 on. See `gains`."""
-    found = gains(question, context, first, last, variants, depth)
-    if not len(found.rank):
-        return np.zeros(len(variants))
-    total: NDArray[np.float64] = (found.gain / DISCOUNT[found.rank]).cumsum(axis=1)[:, -1]
+    total: NDArray[np.float64] = dns_of_all([question], [(context, first, last)], variants, depth)[0]
     return total
+
+
+def dns_of_all(
+    questions: Sequence[JudgedQuestion],
+    rankings: Sequence[Placed],
+    variants: Sequence[Variant] = PUBLISHED,
+    depth: int = MAX_RANK,
+) -> NDArray[np.float64]:
+    """DNS of a ranking for each question: float64[n_questions, n_variants]. See `dns`."""
+    found, bounds = _gains_of_all(questions, rankings, variants, depth)
+    discounted = found.gain / DISCOUNT[found.rank]
+    total = np.zeros((len(questions), len(variants)))
+    for i, (start, stop) in enumerate(pairwise(bounds.tolist())):
+        if stop > start:
+            total[i] = discounted[:, start:stop].cumsum(axis=1)[:, -1]
+    return total
+
+
+def _gains_of_all(
+    questions: Sequence[JudgedQuestion], rankings: Sequence[Placed], variants: Sequence[Variant], depth: int
+) -> tuple[Gains, NDArray[np.int64]]:
+    """The gains of all rankings, one after the other, and where each begins: int64[n_questions + 1]."""
+    parts = [
+        (
+            np.full(len(context[:depth]), i),
+            np.arange(len(context[:depth])),
+            context[:depth],
+            first[:depth],
+            last[:depth],
+        )
+        for i, (context, first, last) in enumerate(rankings)
+    ]
+    owner, rank, context, first, last = (
+        np.concatenate(column).astype(np.int64, copy=False) for column in zip(*parts, strict=True)
+    )
+    n_contexts = np.array([0, *(len(question.contexts) for question in questions)]).cumsum()
+    inside = np.flatnonzero((context >= 0) & (first <= last))
+    owner, rank, context, first, last = (part[inside] for part in (owner, rank, context, first, last))
+    # One ascending key a sentence with nuggets; 2^32 is above any sentence number.
+    sizes = np.concatenate([np.diff(question.context_first) for question in questions])
+    number = np.concatenate([question.number for question in questions])
+    key = np.repeat(np.arange(len(sizes)), sizes) << 32 | number
+    base = (n_contexts[owner] + context) << 32
+    start = np.searchsorted(key, base | first, side="left")
+    stop = np.searchsorted(key, base | last, side="right")
+    stating = np.flatnonzero(stop > start)
+    owner, rank, start, judged = owner[stating], rank[stating], start[stating], (stop - start)[stating]
+    filler = (last - first + 1)[stating] - judged
+    bounds = np.searchsorted(owner, np.arange(len(questions) + 1))
+
+    mask = _joined([question.mask for question in questions])
+    if not len(rank):
+        none = np.zeros((0, mask.shape[1]), dtype=np.uint64)
+        return Gains(rank, none, none, judged, judged, filler, np.zeros((len(variants), 0))), bounds
+    # reduceat takes an empty range for its first element: here every range has one.
+    offset = np.cumsum(judged) - judged
+    sentence = mask[np.repeat(start - offset, judged) + np.arange(judged.sum())]
+    stated = np.bitwise_or.reduceat(sentence, offset, axis=0)
+    seen = np.zeros_like(stated)
+    for begin, end in pairwise(bounds.tolist()):
+        if end - begin > 1:
+            np.bitwise_or.accumulate(stated[begin : end - 1], axis=0, out=seen[begin + 1 : end])
+    new = np.bitwise_and(stated, ~seen)
+    has_novel = (sentence & ~np.repeat(seen, judged, axis=0)).any(axis=1)
+    novel = np.add.reduceat(has_novel, offset, dtype=np.int64)
+    count_new, count_all = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) for bits in (new, stated))
+    gain = np.array(
+        [
+            variant.novelty(count_all if variant.seen_count else count_new, filler, judged - novel, novel)
+            for variant in variants
+        ]
+    ).reshape(len(variants), len(rank))
+    return Gains(rank, new, stated, novel, judged - novel, filler, gain), bounds
+
+
+def _joined(masks: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Masks one below the other, as wide as the widest."""
+    words = max(mask.shape[1] for mask in masks)
+    joined = np.zeros((sum(map(len, masks)), words), dtype=np.uint64)
+    at = 0
+    for mask in masks:
+        joined[at : at + len(mask), : mask.shape[1]] = mask
+        at += len(mask)
+    return joined

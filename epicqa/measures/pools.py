@@ -92,7 +92,7 @@ def condensed(run: Run, pools: Pools) -> tuple[Run, list[Problem]]:
             without.append(question_id)
             questions[question_id] = passages
             continue
-        kept = np.isin(passages.first_context, list(map(code.get, pool & code.keys())))
+        kept = np.isin(passages.first_context, [code[name] for name in pool & code.keys()])
         # A question of which nothing is left stays, and counts 0.
         questions[question_id] = Passages(
             **{name: getattr(passages, name)[kept] for name in Passages.__slots__}

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
-from epicqa.measures.ideals import ideals_of
+from epicqa.measures.ideals import ideal_dns_of
 from epicqa.measures.judgments import Judgments
-from epicqa.measures.locate import locate_all
-from epicqa.measures.ndns import DEFINITIONS, Variant, dns
+from epicqa.measures.locate import Located, locate_all
+from epicqa.measures.ndns import DEFINITIONS, Variant, dns_of_all
 from epicqa.problems import Problem
 from epicqa.questions import kind_of
-from epicqa.runs.check import structure_problems
+from epicqa.runs.check import outline_problems
 from epicqa.runs.model import Run
+
+_NOTHING = Located(*(np.zeros(0, dtype=np.int64),) * 4)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,14 +84,13 @@ def score_run(
         EpicqaError: no question is left to score.
     """
     variants = [one for one in DEFINITIONS[definition] if measures is None or one.name in measures]
-    warnings = [*run.notes, *(replace(problem, fatal=False) for problem in structure_problems(run))]
+    warnings = [*run.notes, *(replace(problem, fatal=False) for problem in outline_problems(run))]
     scored, left_out = scored_questions(run, judgments, questions, complete)
     warnings += left_out
-    totals = np.zeros((len(scored), len(variants)))
     judged = [judgments.questions[name] for name in scored]
-    for i, (question, located) in enumerate(zip(judged, locate_all(run, judged, definition), strict=True)):
-        if located is not None:
-            totals[i] = dns(question, located.context, located.first, located.last, variants)
+    located = [one or _NOTHING for one in locate_all(run, judged, definition)]
+    warnings += _overlaps(run, scored, located)
+    totals = dns_of_all(judged, [one.placed for one in located], variants)
     best = _ideal_dns(judgments, scored, variants, ideal)
     notes: tuple[str, ...] = ()
     if ideal != "beam":
@@ -108,12 +109,37 @@ def score_run(
     )
 
 
+def _overlaps(run: Run, question_ids: Sequence[str], located: Sequence[Located]) -> list[Problem]:
+    """One warning of all passages in judged contexts that share a sentence with another of their question."""
+    owner = np.repeat(np.arange(len(located)), [len(one.context) for one in located])
+    position, context, first, last = (
+        np.concatenate([getattr(one, name) for one in located])
+        for name in ("position", "context", "first", "last")
+    )
+    inside = np.flatnonzero(context >= 0)
+    inside = inside[np.lexsort((first[inside], context[inside], owner[inside]))]
+    group = owner[inside] << 32 | context[inside]
+    number = np.cumsum(np.diff(group, prepend=group[:1]) != 0) << 32
+    # The furthest end so far, in this context: those before it have lower numbers.
+    reached = np.maximum.accumulate(number | last[inside])
+    shared = (number | first[inside])[1:] <= reached[:-1]
+    if not shared.any():
+        return []
+    at = inside[1:][shared]
+    lines = [int(run.questions[question_ids[owner[i]]].line[position[i]]) for i in at.tolist()]
+    message = (
+        f"{len(at)} passages share sentences with another of their question, in judged contexts, from this "
+        "line on, expected each sentence once; epicqa check lists all"
+    )
+    return [Problem(run.path, min(lines), "overlaps", message, fatal=False)]
+
+
 def _ideal_dns(
     judgments: Judgments, question_ids: Sequence[str], variants: Sequence[Variant], ideal: str
 ) -> NDArray[np.float64]:
     """float64[n_questions, n_variants]."""
-    rows = ideals_of(judgments, question_ids, variants, ideal)
-    return np.array([[one.dns for one in row] for row in rows]).reshape(len(question_ids), len(variants))
+    rows = ideal_dns_of(judgments, question_ids, variants, ideal)
+    return np.array(rows).reshape(len(question_ids), len(variants))
 
 
 def _above_beam(

@@ -107,6 +107,13 @@ def _check_with_manifest(
 
 def structure_problems(run: Run, depth: int = MAX_DEPTH) -> Iterator[Problem]:
     """What a run shows to be wrong by itself: tags, depth, spans across contexts, overlaps."""
+    yield from outline_problems(run, depth)
+    for question_id, passages in run.questions.items():
+        yield from _overlaps(run, question_id, passages)
+
+
+def outline_problems(run: Run, depth: int = MAX_DEPTH) -> Iterator[Problem]:
+    """The same without overlaps, of which there can be as many as passages."""
     for tag, (line, count) in list(run.tags.items())[1:]:
         message = f"run tag {tag!r} here and on {count} lines in all, expected {run.tag!r} throughout"
         yield Problem(run.path, line, "tags", message)
@@ -119,7 +126,6 @@ def structure_problems(run: Run, depth: int = MAX_DEPTH) -> Iterator[Problem]:
             name = ":".join(run.sentence_ids(passages, i))
             message = f"{name} spans contexts, expected both ends in one context"
             yield Problem(run.path, int(passages.line[i]), "span", message)
-        yield from _overlaps(run, question_id, passages)
 
 
 def _overlaps(run: Run, question_id: str, passages: Passages) -> Iterator[Problem]:

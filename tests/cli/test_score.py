@@ -83,18 +83,23 @@ def test_unreadable_runs_are_refused_with_every_line(tmp_path: Path) -> None:
 
 def test_what_check_refuses_is_only_warned_of(tmp_path: Path) -> None:
     path = tmp_path / "run.tsv"
+    judged = json.loads(JUDGMENTS.read_text())[4]
+    assert judged["question_id"] == "EQ005"
+    context = judged["annotations"][0]["sentence_id"].rpartition("-S")[0]
     path.write_text(
-        "EQ005 Q0 a-C000-S000:a-C000-S001 1 9 t\n"
-        "EQ005 Q0 a-C000-S001:a-C000-S001 2 8 u\n"
-        "EQ005 Q0 a-C000-S001:a-C001-S001 3 7 t\n"
+        f"EQ005 Q0 {context}-S000:{context}-S009 1 9 t\n"
+        f"EQ005 Q0 {context}-S001:{context}-S001 2 8 u\n"
+        f"EQ005 Q0 {context}-S003:{context}-S003 3 7 t\n"
+        f"EQ005 Q0 {context}-S010:{context}-S010 4 6 t\n"
+        "EQ005 Q0 a-C000-S001:a-C001-S001 5 5 t\n"
         "EQ777 Q0 a-C000-S001:a-C000-S001 3 7 t\n"
     )
     result = run(path, "--judgments", JUDGMENTS, "--format", "tsv")
     assert result.exit_code == 0
     for said in [
         ":2: run tag 'u'",
-        ":2: a-C000-S001:a-C000-S001 overlaps line 1",
-        ":3: a-C000-S001:a-C001-S001 ",
+        ":2: 2 passages share sentences with another of their question",
+        ":5: a-C000-S001:a-C001-S001 ",
     ]:
         assert f"{path}{said}" in result.stderr
     assert f"{path}: no judgments, left out: EQ777" in result.stderr
