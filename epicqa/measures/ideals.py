@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,8 +79,13 @@ def _kept(
 
 
 def _path(judgments: Judgments, what: str) -> Path:
-    code = [sha256_of(Path(str(module.__file__))) for module in (beam, ideal, ndns, spans)]
-    return cache_folder() / "ideals" / f"{digest_of([judgments.fingerprint, code])}.{what}.json"
+    return cache_folder() / "ideals" / f"{digest_of([judgments.fingerprint, _code()])}.{what}.json"
+
+
+@cache
+def _code() -> list[str]:
+    """The code that searches, as the program found it."""
+    return [sha256_of(Path(str(module.__file__))) for module in (beam, ideal, ndns, spans)]
 
 
 def _pack(one: Ideal) -> dict[str, Any]:

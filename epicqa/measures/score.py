@@ -112,9 +112,8 @@ def score_run(
 def _overlaps(run: Run, question_ids: Sequence[str], located: Sequence[Located]) -> list[Problem]:
     """One warning of all passages in judged contexts that share a sentence with another of their question."""
     owner = np.repeat(np.arange(len(located)), [len(one.context) for one in located])
-    position, context, first, last = (
-        np.concatenate([getattr(one, name) for one in located])
-        for name in ("position", "context", "first", "last")
+    context, first, last = (
+        np.concatenate([getattr(one, name) for one in located]) for name in ("context", "first", "last")
     )
     inside = np.flatnonzero(context >= 0)
     inside = inside[np.lexsort((first[inside], context[inside], owner[inside]))]
@@ -125,13 +124,19 @@ def _overlaps(run: Run, question_ids: Sequence[str], located: Sequence[Located])
     shared = (number | first[inside])[1:] <= reached[:-1]
     if not shared.any():
         return []
-    at = inside[1:][shared]
-    lines = [int(run.questions[question_ids[owner[i]]].line[position[i]]) for i in at.tolist()]
+    line = np.concatenate(
+        [
+            run.questions[name].line[one.position]
+            for name, one in zip(question_ids, located, strict=True)
+            if len(one.position)
+        ]
+    )
+    lines = line[inside[1:][shared]]
     message = (
-        f"{len(at)} passages share sentences with another of their question, in judged contexts, from this "
+        f"{len(lines)} passages share sentences with another of their question, in judged contexts, from this "
         "line on, expected each sentence once; epicqa check lists all"
     )
-    return [Problem(run.path, min(lines), "overlaps", message, fatal=False)]
+    return [Problem(run.path, int(lines.min()), "overlaps", message, fatal=False)]
 
 
 def _ideal_dns(

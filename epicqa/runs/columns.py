@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 _WIDEST = 64
 """Bytes of the longest question id, tag, context id and score that are read this way."""
+
+_PART = 1 << 20
+"""Bytes that are looked at in one go."""
 
 _TAB, _NEWLINE, _SPACE, _DASH, _COLON = b"\t\n -:"
 _PADDING = b"\0" * _WIDEST
@@ -51,7 +55,44 @@ def regular_columns(data: bytes) -> Columns | None:
     Args:
         data: UTF-8 without a byte order mark.
     """
-    data = data.rstrip(b"\n") + b"\n"
+    if data.endswith(b"\n\n") or not data.endswith(b"\n"):
+        data = data.rstrip(b"\n") + b"\n"
+    names = _Names({}, {}, {}, data.isascii())
+    parts = []
+    start = 0
+    while start < len(data):
+        # In parts that fit the processor's cache; a line longer than one is not in the usual shape.
+        stop = len(data) if len(data) - start <= _PART else data.rfind(b"\n", start, start + _PART) + 1
+        part = _part(data[start:stop], names) if stop > start else None
+        if part is None:
+            return None
+        parts.append(part)
+        start = stop
+    columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    if not names.ascii and len("".join(names.contexts).split()) != 1:
+        # White space beyond ASCII parts no columns, but no id may hold it.
+        return None
+    return Columns(
+        line=np.arange(1, len(columns["rank"]) + 1),
+        **columns,
+        questions=list(names.questions),
+        tags=list(names.tags),
+        contexts=list(names.contexts),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Names:
+    """Codes of names so far, in the order of first appearance; whether all of the file is ASCII."""
+
+    questions: dict[str, int]
+    tags: dict[str, int]
+    contexts: dict[str, int]
+    ascii: bool
+
+
+def _part(data: bytes, names: _Names) -> dict[str, NDArray[Any]] | None:
+    """The columns of some whole lines by name, None where one is not in the usual shape."""
     text = np.frombuffer(data + _PADDING, dtype=np.uint8)
     white = np.flatnonzero(text[: len(data)] <= _SPACE)
     if len(white) % 6:
@@ -69,41 +110,30 @@ def regular_columns(data: bytes) -> Columns | None:
     length[:, 2] = 0
     if length.max() > _WIDEST:
         return None
-
-    passages = _passages(text, starts[:, 2], ends[:, 2])
+    passages = _passages(text, starts[:, 2], ends[:, 2], names)
     rank = _digits(text, starts[:, 3], ends[:, 3], 1)
-    score_text = _words(text, starts[:, 4], length[:, 4]).view(f"S{8 * -(-int(length[:, 4].max()) // 8)}")[
-        :, 0
-    ]
-    if passages is None or rank is None:
-        return None
+    score_text = _tokens(text, starts[:, 4], length[:, 4])
     score = _scores(score_text)
-    if score is None:
+    if passages is None or rank is None or score is None:
         return None
-    question, questions = _codes(text, starts[:, 0], length[:, 0])
-    tag, tags = _codes(text, starts[:, 5], length[:, 5])
-    context, number, contexts = passages
-    return Columns(
-        line=np.arange(1, len(ends) + 1),
-        question=question,
-        tag=tag,
-        rank=rank,
-        score=score,
-        score_text=score_text,
-        first_context=context[:, 0],
-        last_context=context[:, 1],
-        first_number=number[:, 0],
-        last_number=number[:, 1],
-        questions=questions,
-        tags=tags,
-        contexts=contexts,
-    )
+    context, number = passages
+    return {
+        "question": _codes(_tokens(text, starts[:, 0], length[:, 0]), names.questions, names.ascii),
+        "tag": _codes(_tokens(text, starts[:, 5], length[:, 5]), names.tags, names.ascii),
+        "rank": rank,
+        "score": score,
+        "score_text": score_text,
+        "first_context": context[:, 0],
+        "last_context": context[:, 1],
+        "first_number": number[:, 0],
+        "last_number": number[:, 1],
+    }
 
 
 def _passages(
-    text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]] | None:
-    """Context codes and sentence numbers of first and last ends, int64[n, 2] each; context names."""
+    text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64], names: _Names
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Context codes and sentence numbers of first and last ends, int64[n, 2] each."""
     colon = np.flatnonzero(text == _COLON)
     at = np.searchsorted(colon, start)
     if not ((at < np.searchsorted(colon, end)) & (np.searchsorted(colon, end) - at == 1)).all():
@@ -126,11 +156,8 @@ def _passages(
     length = sentence_dash - first
     if number is None or context_number is None or padded.any() or length.max() > _WIDEST:
         return None
-    codes, names = _codes(text, first, length)
-    if len("".join(names).split()) != 1:
-        # White space beyond ASCII parts no columns, but no id may hold it.
-        return None
-    return codes.reshape(-1, 2), number.reshape(-1, 2), names
+    codes = _codes(_tokens(text, first, length), names.contexts, names.ascii)
+    return codes.reshape(-1, 2), number.reshape(-1, 2)
 
 
 def _digits(
@@ -162,31 +189,27 @@ def _scores(score_text: NDArray[np.bytes_]) -> NDArray[np.float64] | None:
     return score if np.isfinite(score).all() else None
 
 
-def _words(
+def _tokens(
     text: NDArray[np.uint8], start: NDArray[np.int64], length: NDArray[np.int64]
-) -> NDArray[np.uint64]:
-    """Tokens as uint64[n, words], padded with zeros."""
+) -> NDArray[np.bytes_]:
+    """Pieces of the text as bytes[n]."""
     eight = np.lib.stride_tricks.sliding_window_view(text, 8)
     # The mask of the first k bytes, whatever the machine's byte order.
     masks = (np.tri(9, 8, -1, dtype=np.uint8) * np.uint8(255)).view(np.uint64)[:, 0]
-    words = [
-        eight[start + at].view(np.uint64)[:, 0] & masks[np.clip(length - at, 0, 8)]
-        for at in range(0, int(length.max()), 8)
-    ]
-    return np.stack(words, axis=1)
+    width = -(-int(length.max()) // 8)
+    words = np.empty((len(start), width), dtype=np.uint64)
+    for i in range(width):
+        at = 8 * i
+        words[:, i] = eight[start + at].view(np.uint64)[:, 0] & masks[np.clip(length - at, 0, 8)]
+    return words.view(f"S{8 * width}")[:, 0]
 
 
-def _codes(
-    text: NDArray[np.uint8], start: NDArray[np.int64], length: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Which of the different tokens each is, and those, in the order of first appearance."""
-    words = _words(text, start, length)
+def _codes(tokens: NDArray[np.bytes_], known: dict[str, int], plain: bool) -> NDArray[np.int64]:
+    """Which of the known names each is; new ones become known. ``plain``: all are ASCII."""
     # Runs of one token are common: only where it changes is there something to look up.
-    changes = np.ones(len(words), dtype=bool)
-    changes[1:] = (words[1:] != words[:-1]).any(axis=1)
-    at = np.flatnonzero(changes)
-    tokens = words[at].view(f"V{8 * words.shape[1]}")[:, 0].tolist()
-    known: dict[bytes, int] = {}
-    codes = np.array([known.setdefault(token, len(known)) for token in tokens])
-    names = [token.rstrip(b"\0").decode() for token in known]
-    return codes[np.cumsum(changes) - 1], names
+    changes = np.ones(len(tokens), dtype=bool)
+    changes[1:] = tokens[1:] != tokens[:-1]
+    different = tokens[changes]
+    names = different.astype(np.str_).tolist() if plain else map(bytes.decode, different.tolist())
+    codes = np.array([known.setdefault(name, len(known)) for name in names])
+    return codes[np.cumsum(changes) - 1]

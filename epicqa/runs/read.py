@@ -203,7 +203,8 @@ def _bytes(path: Path) -> bytes:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise EpicqaError(f"{path}:{line}: not UTF-8, expected lines of {COLUMNS}") from None
-    return data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
 def _score(text: bytes) -> float:
