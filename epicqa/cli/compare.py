@@ -55,7 +55,13 @@ if TYPE_CHECKING:
     "measures",
     metavar="MEASURE",
     multiple=True,
-    help="Measure of the definition; else all.",
+    help="Measure to compare by instead of the definition's, as for epicqa score.",
+)
+@click.option(
+    "--qrels",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="TREC-style document judgments; passages are collapsed to documents, the first one wins.",
 )
 @click.option(
     "--resamples",
@@ -93,6 +99,7 @@ def compare_command(
     definition: str,
     ideal: str,
     measures: tuple[str, ...],
+    qrels: Path | None,
     resamples: int,
     confidence: float,
     seed: int,
@@ -100,7 +107,12 @@ def compare_command(
     form: str,
     output: Path | None,
 ) -> None:
-    """Compare runs by NDNS: means, differences with intervals, tests, questions won and lost.
+    """Compare runs by NDNS or other measures: means, differences with intervals, tests, wins and losses.
+
+    \b
+    epicqa compare new.tsv old.tsv --judgments answers.json
+    epicqa compare a.tsv b.tsv c.tsv --baseline base.tsv -m exact -m StRecall@20
+    epicqa compare a.tsv b.tsv -m nDCG@10 --qrels qrels.txt
 
     All runs are scored on the same judged questions; one that a run has no passages for counts 0.
 
@@ -115,36 +127,50 @@ def compare_command(
     from epicqa.files import write_bytes
     from epicqa.measures import read_judgments
     from epicqa.measures.compare import common_judgments, compare, joined_runs, score_together
+    from epicqa.measures.evaluate import plan_measures, score_documents_of
 
     paths, position = joined_runs(runs, baseline)
-    parsed = refuse_unreadable(context, paths)
-    answers = read_judgments(judgments or common_judgments(paths))
-    warn(answers.warnings)
-    scores = score_together(parsed, answers, questions, definition=definition, ideal=ideal)
+    plan = plan_measures(measures, definition, ideal, qrels=qrels)
+    groups = []
+    if plan.names:
+        parsed = refuse_unreadable(context, paths)
+        answers = read_judgments(judgments or common_judgments(paths))
+        warn(answers.warnings)
+        groups.append(score_together(parsed, answers, plan, questions))
+    if qrels:
+        found, odd = score_documents_of(paths, qrels, plan, questions)
+        warn(odd)
+        groups.append(found)
     # What is odd in the judgments is said of every run.
-    warn(dict.fromkeys(warning for one in scores for warning in one.warnings))
-    comparison = compare(scores, position, measures, confidence=confidence, resamples=resamples, seed=seed)
-    text = _written(comparison, form, per_question, to_terminal=output is None and sys.stdout.isatty())
+    warn(dict.fromkeys(warning for scores in groups for one in scores for warning in one.warnings))
+    comparisons = [
+        compare(scores, position, confidence=confidence, resamples=resamples, seed=seed) for scores in groups
+    ]
+    text = _written(comparisons, form, per_question, to_terminal=output is None and sys.stdout.isatty())
     if output is None:
         click.echo(text, nl=False)
     else:
         write_bytes(output, text.encode("utf-8", "backslashreplace"))
 
 
-def _written(comparison: Comparison, form: str, per_question: bool, *, to_terminal: bool) -> str:
-    from epicqa.measures.compare import (
+def _written(comparisons: list[Comparison], form: str, per_question: bool, *, to_terminal: bool) -> str:
+    from epicqa.measures.comparison_tables import (
         comparison_record,
         comparison_tables,
         contrasts_table,
         question_tables,
         values_table,
     )
-    from epicqa.measures.tables import render
+    from epicqa.measures.tables import joined, render
 
     if form == "json":
-        return json.dumps(comparison_record(comparison, per_question=per_question), indent=1) + "\n"
+        records = [comparison_record(one, per_question=per_question) for one in comparisons]
+        return json.dumps(records, indent=1) + "\n"
     if form in ("tsv", "csv"):
-        return render([values_table(comparison) if per_question else contrasts_table(comparison)], form)
-    tables = comparison_tables(comparison) + (question_tables(comparison) if per_question else [])
+        flat = values_table if per_question else contrasts_table
+        return render([joined([flat(one) for one in comparisons])], form)
+    tables = []
+    for one in comparisons:
+        tables += comparison_tables(one) + (question_tables(one) if per_question else [])
     width = shutil.get_terminal_size().columns if to_terminal else None
     return render(tables, form, width=width, styled=to_terminal)

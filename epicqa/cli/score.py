@@ -127,7 +127,7 @@ def score_command(
     and judgments may be compressed (.gz, .xz, .zst).
     """
     from epicqa.files import write_bytes
-    from epicqa.measures.evaluate import plan_measures
+    from epicqa.measures.evaluate import plan_measures, score_documents_of
     from epicqa.measures.score_tables import ideal_file as ideal_text
 
     plan = plan_measures(measures, definition, ideal, complete, qrels)
@@ -140,7 +140,9 @@ def score_command(
         answers, scores = _passages(parsed, judgments, plan, questions, pools, judged_only)
     of_nuggets = list(scores)
     if qrels:
-        scores += _documents(runs, qrels, plan, questions)
+        of_documents, odd = score_documents_of(runs, qrels, plan, questions)
+        warn(odd)
+        scores += of_documents
     # What is odd in the judgments is said once, not of every run.
     warn(dict.fromkeys(warning for one in scores for warning in one.warnings))
     if ideal_file or report:
@@ -182,6 +184,7 @@ def _passages(
     from epicqa.measures.evaluate import score_passages
     from epicqa.measures.judgments import read_judgments
     from epicqa.measures.pools import read_pools
+    from epicqa.questions import of_kind
     from epicqa.runs.manifest import judgments_of
 
     answers: dict[Path, Judgments] = {}
@@ -192,18 +195,9 @@ def _passages(
             answers[path] = read_judgments(path)
             warn(answers[path].warnings)
         read = read_pools(pools, answers[path]) if pools else None
-        scores.append(score_passages(run, answers[path], plan, questions, read, judged_only))
+        chosen = None if questions is None else of_kind(answers[path].questions, questions)
+        scores.append(score_passages(run, answers[path], plan, chosen, read, judged_only))
     return list(answers.values()), scores
-
-
-def _documents(runs: tuple[Path, ...], qrels: Path, plan: Plan, questions: str | None) -> list[Scores]:
-    from epicqa.measures.documents import document_run
-    from epicqa.measures.evaluate import score_collapsed
-    from epicqa.measures.qrels import read_qrels
-
-    read = read_qrels(qrels)
-    warn(read.warnings)
-    return [score_collapsed(document_run(path), read, plan, questions) for path in runs]
 
 
 def _written(scores: list[Scores], form: str, *, to_terminal: bool) -> str:

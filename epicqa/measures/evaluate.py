@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +19,6 @@ from epicqa.runs.model import Run
 if TYPE_CHECKING:
     from ir_measures import Measure
 
-    from epicqa.measures.documents import DocumentRun
-    from epicqa.measures.qrels import Qrels
 
 DOCUMENTS = "documents"
 """The definition that scores of documents name."""
@@ -112,7 +110,7 @@ def score_passages(
     run: Run,
     judgments: Judgments,
     plan: Plan,
-    kind: str | None = None,
+    questions: Collection[str] | None = None,
     pools: Pools | None = None,
     judged_only: bool = False,
 ) -> Scores:
@@ -122,14 +120,13 @@ def score_passages(
         run: the run.
         judgments: the nuggets.
         plan: what to compute.
-        kind: ``expert``, ``general`` or ``all`` judged questions; None means those of the kinds in the run.
+        questions: ids to score; None means the judged questions of the kinds (expert, general) in the run.
         pools: what was read for each question.
         judged_only: score the run without what is outside the pools.
 
     Raises:
         EpicqaError: as `score_run`.
     """
-    questions = None if kind is None else of_kind(judgments.questions, kind)
     whole = run
     notes: list[str] = []
     missing_pools: list[Problem] = []
@@ -161,24 +158,39 @@ def score_passages(
     )
 
 
-def score_collapsed(run: DocumentRun, qrels: Qrels, plan: Plan, kind: str | None = None) -> Scores:
-    """The plan's document measures of a run.
+def score_documents_of(
+    paths: Sequence[Path], qrels: Path, plan: Plan, kind: str | None = None
+) -> tuple[list[Scores], tuple[Problem, ...]]:
+    """The plan's document measures of runs, of passages or of documents; and what is odd in the judgments.
+
+    Args:
+        paths: run files.
+        qrels: document judgments.
+        plan: what to compute.
+        kind: ``expert``, ``general`` or ``all``; None means the judged questions of the kinds in each run.
 
     Raises:
-        EpicqaError: as `epicqa.measures.documents.score_documents`.
+        EpicqaError: a file cannot be read; or as `epicqa.measures.documents.score_documents`.
     """
-    from epicqa.measures.documents import score_documents
-    from epicqa.measures.qrels import named_as
+    from epicqa.measures.documents import document_run, score_documents
+    from epicqa.measures.qrels import named_as, read_qrels
 
-    questions = None if kind is None else of_kind(named_as(qrels, run.questions).topics, kind)
-    found = score_documents(run, qrels, plan.documents, questions, complete=plan.complete)
-    return Scores(
-        tag=run.tag,
-        path=run.path,
-        definition=DOCUMENTS,
-        ideal="",
-        question_ids=found.question_ids,
-        values=found.values,
-        ideals={},
-        warnings=found.warnings,
-    )
+    judged = read_qrels(qrels)
+    scores = []
+    for path in paths:
+        run = document_run(path)
+        questions = None if kind is None else of_kind(named_as(judged, run.questions).topics, kind)
+        found = score_documents(run, judged, plan.documents, questions, complete=plan.complete)
+        scores.append(
+            Scores(
+                tag=run.tag,
+                path=run.path,
+                definition=DOCUMENTS,
+                ideal="",
+                question_ids=found.question_ids,
+                values=found.values,
+                ideals={},
+                warnings=found.warnings,
+            )
+        )
+    return scores, judged.warnings

@@ -133,8 +133,8 @@ def _overlaps(run: Run, question_ids: Sequence[str], located: Sequence[Located])
     )
     lines = line[inside[1:][shared]]
     message = (
-        f"{len(lines)} passages share sentences with another of their question, in judged contexts, from this "
-        "line on, expected each sentence once; epicqa check lists all"
+        f"{len(lines)} passages share sentences with another of their question, in judged contexts, from "
+        "this line on, expected each sentence once; epicqa check lists all"
     )
     return [Problem(run.path, int(lines.min()), "overlaps", message, fatal=False)]
 

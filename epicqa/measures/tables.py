@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -76,6 +76,11 @@ class Table:
         """Rows as JSON holds them: key -> value, null where there is none."""
         keys = [column.key for column in self.columns]
         return [dict(zip(keys, map(_present, row), strict=True)) for row in self.rows]
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """Tables of the same columns as one, under the first one's title."""
+    return replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
 
 
 def shown(cell: Cell, form: str = "") -> str:

@@ -34,7 +34,7 @@ def golden() -> dict[tuple[str, str, str], float]:
 def test_json_holds_the_golden_values(epicqa: Callable) -> None:
     ended = epicqa("compare", *RUNS, *WITH, "--per-question", "--format", "json")
     assert ended.status == 0
-    record = json.loads(ended.out)
+    (record,) = json.loads(ended.out)
     assert (record["definition"], record["ideal"], record["baseline"]) == ("published", "beam", None)
     expected = {key: value for key, value in golden().items() if key[1] != "MEAN"}
     found = {
@@ -76,7 +76,7 @@ def test_table_of_every_pair(epicqa: Callable) -> None:
     ended = epicqa("compare", *RUNS, *WITH, "-m", "exact", "-m", "relaxed", "--per-question")
     titles = [line for line in ended.out.splitlines() if "definition" in line]
     assert titles == [
-        "NDNS, published definition: means",
+        "Means, published definition",
         "NDNS exact, published definition: every pair of runs",
         "NDNS relaxed, published definition: every pair of runs",
         "NDNS exact by question, published definition",
@@ -98,8 +98,8 @@ def test_other_definition_and_ideal(epicqa: Callable) -> None:
     assert list(dict.fromkeys(row[0] for row in rows)) == [
         *("exact", "partial", "relaxed", "ndcg-exact", "ndcg")
     ]
-    best = json.loads(epicqa("compare", *RUNS, *WITH, "--ideal", "best", "--format", "json").out)
-    beam = json.loads(epicqa("compare", *RUNS, *WITH, "--format", "json").out)
+    (best,) = json.loads(epicqa("compare", *RUNS, *WITH, "--ideal", "best", "--format", "json").out)
+    (beam,) = json.loads(epicqa("compare", *RUNS, *WITH, "--format", "json").out)
     assert best["ideal"] == "best"
     for one, other in zip(best["runs"], beam["runs"], strict=True):
         assert all(one["mean"][measure] <= other["mean"][measure] + 1e-12 for measure in one["mean"])
@@ -162,7 +162,7 @@ def test_same_tags_and_hostile_ones(epicqa: Callable, tmp_path: Path) -> None:
         ((RUNS[0], RUNS[0], *WITH), "given twice"),
         (
             (*RUNS, *WITH, "-m", "ndcg"),
-            "measure 'ndcg', the published definition has: exact, partial, relaxed",
+            "measure ndcg: not of the published definition, expected one of exact, partial, relaxed",
         ),
         (RUNS, "judgments unknown"),
         ((RUNS[0], "absent.tsv", *WITH), "absent.tsv: No such file"),
@@ -202,3 +202,34 @@ def test_ten_runs_take_a_moment(epicqa: Callable, tmp_path: Path) -> None:
     # CPU of both cores, with room for a busy machine; alone it is about one second.
     assert time.process_time() - started < 6
     assert len(ended.out.splitlines()) == 1 + 3 * 45
+
+
+def test_measures_of_nuggets_and_of_documents(epicqa: Callable, tmp_path: Path) -> None:
+    qrels = tmp_path / "qrels.txt"
+    documents = sorted({line.split()[2].split("-C")[0] for line in RUNS[0].read_text().splitlines()[:60]})
+    qrels.write_text("".join(f"EQ001 1 {name} {i % 3 - 1}\n" for i, name in enumerate(documents)))
+    measures = ("-m", "exact", "-m", "StRecall@20", "-m", "nDCG@10", "-m", "AP")
+    ended = epicqa("compare", *RUNS[:2], *WITH, *measures, "--qrels", qrels, "--format", "json")
+    assert ended.status == 0, ended.err
+    nuggets, of_documents = json.loads(ended.out)
+    assert list(nuggets["runs"][0]["mean"]) == ["exact", "StRecall@20"]
+    assert list(of_documents["runs"][0]["mean"]) == ["nDCG@10", "AP"]
+    assert (len(nuggets["questions"]), of_documents["questions"]) == (24, ["EQ001"])
+    scored = epicqa("score", *RUNS[:2], *WITH, *measures, "--qrels", qrels, "--format", "tsv").out
+    means = {
+        tuple(row.split("\t")[:3]): float(row.split("\t")[3])
+        for row in scored.splitlines()
+        if "\tMEAN\t" in row
+    }
+    for record in (nuggets, of_documents):
+        for run in record["runs"]:
+            for measure, mean in run["mean"].items():
+                assert means[run["tag"], "MEAN", measure] == mean
+    flat = epicqa("compare", *RUNS[:2], *WITH, *measures, "--qrels", qrels, "--format", "csv").out
+    assert [row.split(",")[0] for row in flat.splitlines()] == [
+        *("measure", "exact", "StRecall@20", "nDCG@10", "AP")
+    ]
+    assert (
+        "documents, by their first passages"
+        in epicqa("compare", *RUNS[:2], *WITH, *measures, "--qrels", qrels).out
+    )

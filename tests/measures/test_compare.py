@@ -11,18 +11,15 @@ from hypothesis import strategies as st
 
 from epicqa.errors import EpicqaError
 from epicqa.measures import read_judgments
-from epicqa.measures.compare import (
-    Comparison,
-    common_judgments,
-    compare,
+from epicqa.measures.compare import Comparison, common_judgments, compare, joined_runs, score_together
+from epicqa.measures.comparison_tables import (
     comparison_record,
     comparison_tables,
     contrasts_table,
-    joined_runs,
     question_tables,
-    score_together,
     values_table,
 )
+from epicqa.measures.evaluate import plan_measures
 from epicqa.measures.score import Scores
 from epicqa.measures.significance import holm, paired_bootstrap, randomisation_test
 from epicqa.measures.tables import FORMATS, render
@@ -224,7 +221,7 @@ def test_tables(four: list[Scores]) -> None:
 def test_notes_say_what_was_done() -> None:
     few = compare([scores([0.1, 0.3, 0.2, 0.1]), scores([0.2, 0.4, 0.3, 0.2])])
     notes = contrasts_table(few).notes
-    assert notes[0] == "4 questions, normalised by the beam's ideal; one missing from a run counts 0."
+    assert notes[0] == "4 questions, NDNS normalised by the beam's ideal; one missing from a run counts 0."
     assert "all 16 swaps" in notes[2]
     assert notes[4] == "With 4 questions no p is below 0.125."
     assert few.contrasts[0].p == 0.125
@@ -282,13 +279,13 @@ def test_runs_are_scored_on_the_questions_of_all(tmp_path: Path) -> None:
     expert.write_text("".join(line for line in lines if line.startswith("EQ")))
     one.write_text("".join(line for line in lines if line.startswith("CQ002")) + "CQ999" + lines[0][5:])
     runs = [read_run(expert), read_run(one)]
-    both = score_together(runs, judgments)
+    both = score_together(runs, judgments, plan_measures([]))
     assert [len(of.question_ids) for of in both] == [24, 24]
     assert np.count_nonzero(both[0].values["exact"]) == 12
     assert np.count_nonzero(both[1].values["exact"]) == 1
     assert any("no judgments, left out: CQ999" in str(warning) for warning in both[1].warnings)
-    only = score_together(runs, judgments, "expert", definition="tac2020")
+    only = score_together(runs, judgments, plan_measures([], "tac2020"), "expert")
     assert {kind[:2] for kind in only[1].question_ids} == {"EQ"}
     assert only[0].definition == "tac2020"
-    alone = score_together(runs[:1], judgments)
+    alone = score_together(runs[:1], judgments, plan_measures([]))
     assert len(alone[0].question_ids) == 12
