@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from epicqa.errors import EpicqaError
 from epicqa.measures.evaluate import Plan, score_passages
 from epicqa.measures.judgments import Judgments
-from epicqa.measures.score import Scores
+from epicqa.measures.score import Scores, run_names
 from epicqa.measures.significance import (
     CONFIDENCE,
     RESAMPLES,
@@ -206,7 +205,7 @@ def compare(
         for i, (measure, (run, against)) in enumerate(product(chosen, pairs))
     ]
     return Comparison(
-        names=_names(scores),
+        names=run_names(scores),
         scores=tuple(scores),
         definition=head.definition,
         ideal=head.ideal,
@@ -244,19 +243,3 @@ def _check_alike(head: Scores, one: Scores) -> None:
 def _aligned(one: Scores, measure: str, head: Scores) -> NDArray[np.float64]:
     at = {question_id: i for i, question_id in enumerate(one.question_ids)}
     return one.values[measure][[at[question_id] for question_id in head.question_ids]]
-
-
-def _names(scores: Sequence[Scores]) -> tuple[str, ...]:
-    """Tags; where they are the same, with the file's name, its path, and last its number."""
-    paths = [Path(one.path) for one in scores]
-    ways = [
-        [one.tag for one in scores],
-        [f"{one.tag} ({path.name})" for one, path in zip(scores, paths, strict=True)],
-        [f"{one.tag} ({path})" for one, path in zip(scores, paths, strict=True)],
-        [f"{one.tag} ({path}) {i}" for i, (one, path) in enumerate(zip(scores, paths, strict=True), 1)],
-    ]
-    names = ways[0]
-    for way in ways[1:]:
-        count = Counter(names)
-        names = [better if count[name] > 1 else name for name, better in zip(names, way, strict=True)]
-    return tuple(names)

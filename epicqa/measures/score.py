@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,6 +161,22 @@ def _above_beam(
         f"at most {above[:, i].max():.2f}% ({question_ids[int(above[:, i].argmax())]})."
         for i, variant in enumerate(variants)
     )
+
+
+def run_names(scores: Sequence[Scores]) -> tuple[str, ...]:
+    """What each run is called, all different: its tag; where two are the same, with file, path or number."""
+    paths = [one.path for one in scores]
+    ways = [
+        [one.tag for one in scores],
+        [f"{one.tag} ({path.name})" for one, path in zip(scores, paths, strict=True)],
+        [f"{one.tag} ({path})" for one, path in zip(scores, paths, strict=True)],
+        [f"{one.tag} ({path}) {i}" for i, (one, path) in enumerate(zip(scores, paths, strict=True), 1)],
+    ]
+    names = ways[0]
+    for way in ways[1:]:
+        count = Counter(names)
+        names = [better if count[name] > 1 else name for name, better in zip(names, way, strict=True)]
+    return tuple(names)
 
 
 def scored_questions(

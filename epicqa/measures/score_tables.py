@@ -7,7 +7,7 @@ from typing import Any
 
 from epicqa.measures.evaluate import DOCUMENTS
 from epicqa.measures.ndns import DEFINITIONS
-from epicqa.measures.score import Scores
+from epicqa.measures.score import Scores, run_names
 from epicqa.measures.tables import Cell, Column, Table
 
 MEAN = "MEAN"
@@ -15,11 +15,13 @@ MEAN = "MEAN"
 
 def score_tables(scores: Sequence[Scores]) -> list[Table]:
     """For reading: a table a run of its questions and means; for several runs one of all means."""
-    tables = [_questions(one) for one in scores]
+    tables = []
     for definition in dict.fromkeys(one.definition for one in scores):
         alike = [one for one in scores if one.definition == definition]
+        names = run_names(alike)
+        tables += [_questions(name, one) for name, one in zip(names, alike, strict=True)]
         if len(alike) > 1:
-            tables.append(_means(alike))
+            tables.append(_means(names, alike))
     return tables
 
 
@@ -85,7 +87,7 @@ def ideal_file(scores: Sequence[Scores]) -> str:
     return "".join(line for lines in best.values() for line in lines)
 
 
-def _questions(one: Scores) -> Table:
+def _questions(name: str, one: Scores) -> Table:
     columns = (Column("question"), *(Column(measure, form=".4f") for measure in one.values))
     rows: list[tuple[Cell, ...]] = [
         (question_id, *(float(values[i]) for values in one.values.values()))
@@ -93,23 +95,24 @@ def _questions(one: Scores) -> Table:
     ]
     rows.append((MEAN, *(one.mean(measure) for measure in one.values)))
     return Table(
-        f"{one.tag}: {_what(one)}",
+        f"{name}: {_what(one)}",
         columns,
         tuple(rows),
         one.notes,
         sections=(len(rows) - 1,),
-        label=f"scores-{one.tag}",
+        label=f"scores-{name}",
     )
 
 
-def _means(scores: Sequence[Scores]) -> Table:
+def _means(names: Sequence[str], scores: Sequence[Scores]) -> Table:
     columns = (
         Column("run"),
         Column("questions"),
         *(Column(measure, form=".4f", best="highest") for measure in scores[0].values),
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (one.tag, len(one.question_ids), *(one.mean(measure) for measure in one.values)) for one in scores
+        (name, len(one.question_ids), *(one.mean(measure) for measure in one.values))
+        for name, one in zip(names, scores, strict=True)
     )
     return Table(f"Means: {_what(scores[0])}", columns, rows, label=f"means-{scores[0].definition}")
 
