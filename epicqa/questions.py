@@ -30,7 +30,7 @@ class Question:
 
 
 def kind_of(question_id: str) -> str | None:
-    """``expert`` for ids that begin with E, ``general`` for C, as the track's script parts them; else None."""
+    """``expert`` for ids that begin with E, ``general`` for C, as the track's script has it; else None."""
     return _INITIAL.get(question_id[:1])
 
 

@@ -12,7 +12,7 @@ import click
 from epicqa import __version__
 from epicqa.errors import EpicqaError
 
-VERBS = ("index", "run", "score", "ask", "check", "submit", "eval")
+VERBS = ("index", "run", "score", "compare", "explain", "measures", "ask", "check", "submit", "eval")
 
 
 class _Verbs(click.Group):
@@ -38,6 +38,9 @@ def cli() -> None:
     epicqa ask "how long does the virus survive on steel?"
     epicqa run --questions expert        answer a whole set of questions and write a TAC run
     epicqa score runs/sample-expert.tsv  score a run with NDNS
+    epicqa compare A.tsv B.tsv           see which run is better, how sure that is, and where
+    epicqa explain RUN --question EQ001  see passage by passage what was new to it
+    epicqa measures                      what the measures are
 
     indexes/ and runs/ lie in the current folder, or under EPICQA_HOME; caches under EPICQA_CACHE.
     Exit status: 0 done, 1 interrupted or something expected did not hold, 2 bad input.

@@ -132,29 +132,26 @@ def score_command(
 
     plan = plan_measures(measures, definition, ideal, complete, qrels)
     _check(plan, pools, judged_only, ideal_file, report)
-    parsed: list[Run] = []
+    runs_scored: list[Run] = []
     answers: list[Judgments] = []
-    scores: list[Scores] = []
+    of_nuggets: list[Scores] = []
     if plan.names:
         parsed = refuse_unreadable(context, runs)
-        answers, scores = _passages(parsed, judgments, plan, questions, pools, judged_only)
-    of_nuggets = list(scores)
+        runs_scored, answers, of_nuggets = _passages(parsed, judgments, plan, questions, pools, judged_only)
+    of_documents: list[Scores] = []
     if qrels:
         of_documents, odd = score_documents_of(runs, qrels, plan, questions)
         warn(odd)
-        scores += of_documents
+    scores = of_nuggets + of_documents
     # What is odd in the judgments is said once, not of every run.
     warn(dict.fromkeys(warning for one in scores for warning in one.warnings))
-    if ideal_file or report:
-        if len({one.path for one in answers}) > 1:
-            raise EpicqaError("the runs' manifests name different judgments, pass --judgments FILE")
-        if ideal_file:
-            write_bytes(ideal_file, ideal_text(of_nuggets).encode())
-        if report:
-            from epicqa.measures.report import write_report
-
-            page = write_report(report, of_nuggets, parsed, answers[0])
-            click.echo(f"report: {page}", err=True)
+    if (ideal_file or report) and len(answers) > 1:
+        raise EpicqaError("the runs' manifests name different judgments, pass --judgments FILE")
+    if ideal_file:
+        write_bytes(ideal_file, ideal_text(of_nuggets).encode())
+    if report:
+        page = _report(report, of_nuggets, runs_scored, answers[0], of_documents)
+        click.echo(f"report: {page}", err=True)
     text = _written(scores, form, to_terminal=output is None and sys.stdout.isatty())
     if output is None:
         click.echo(text, nl=False)
@@ -169,6 +166,10 @@ def _check(
         raise EpicqaError("--judged-only needs to know what was judged, pass --pools FILE")
     if not plan.names and (option := "--pools" if pools else "--report" if report else ""):
         raise EpicqaError(f"{option} is for nugget measures, pass one such as -m exact")
+    if report:
+        from epicqa.measures.report import check_folder
+
+        check_folder(report)
     if ideal_file and (plan.definition, plan.ideal) != ("tac2020", "beam"):
         raise EpicqaError("--ideal-file is the released script's, pass --definition tac2020 --ideal beam")
 
@@ -180,24 +181,44 @@ def _passages(
     questions: str | None,
     pools: Path | None,
     judged_only: bool,
-) -> tuple[list[Judgments], list[Scores]]:
+) -> tuple[list[Run], list[Judgments], list[Scores]]:
+    """The runs as they were scored, the judgments of all, the scores."""
     from epicqa.measures.evaluate import score_passages
     from epicqa.measures.judgments import read_judgments
-    from epicqa.measures.pools import read_pools
+    from epicqa.measures.pools import condensed, read_pools
     from epicqa.questions import of_kind
     from epicqa.runs.manifest import judgments_of
 
     answers: dict[Path, Judgments] = {}
+    scored = []
     scores = []
-    for run in runs:
-        path = judgments or judgments_of(run.path)
+    for whole in runs:
+        path = judgments or judgments_of(whole.path)
         if path not in answers:
             answers[path] = read_judgments(path)
             warn(answers[path].warnings)
         read = read_pools(pools, answers[path]) if pools else None
+        run = whole
+        if read and judged_only:
+            run, odd = condensed(whole, read)
+            warn(odd)
         chosen = None if questions is None else of_kind(answers[path].questions, questions)
-        scores.append(score_passages(run, answers[path], plan, chosen, read, judged_only))
-    return list(answers.values()), scores
+        before = whole if judged_only else None
+        scores.append(score_passages(run, answers[path], plan, chosen, read, before))
+        scored.append(run)
+    return scored, list(answers.values()), scores
+
+
+def _report(
+    folder: Path, scores: list[Scores], runs: list[Run], judgments: Judgments, of_documents: list[Scores]
+) -> Path:
+    from epicqa.measures.compare import compare
+    from epicqa.measures.report import write_report
+    from epicqa.measures.score_tables import score_tables
+
+    alike = len({one.question_ids for one in scores}) == 1
+    comparison = compare(scores) if len(scores) > 1 and alike else None
+    return write_report(folder, scores, runs, judgments, comparison, score_tables(of_documents))
 
 
 def _written(scores: list[Scores], form: str, *, to_terminal: bool) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from epicqa.errors import EpicqaError
 from epicqa.measures.judgments import Judgments
 from epicqa.measures.ndns import DEFINITIONS
-from epicqa.measures.pools import JUDGED, Pools, condensed, judged_share
+from epicqa.measures.pools import JUDGED, Pools, judged_share
 from epicqa.measures.score import Scores, score_run
 from epicqa.problems import Problem
 from epicqa.questions import of_kind
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 DOCUMENTS = "documents"
 """The definition that scores of documents name."""
+
+CONDENSED = "Passages outside the pools are left out (condensed ranking)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def score_passages(
     plan: Plan,
     questions: Collection[str] | None = None,
     pools: Pools | None = None,
-    judged_only: bool = False,
+    whole: Run | None = None,
 ) -> Scores:
     """The plan's nugget measures of a run, and how much of it was judged where there are pools.
 
@@ -122,17 +124,11 @@ def score_passages(
         plan: what to compute.
         questions: ids to score; None means the judged questions of the kinds (expert, general) in the run.
         pools: what was read for each question.
-        judged_only: score the run without what is outside the pools.
+        whole: the run before it was condensed, of which the share judged is told; None means ``run``.
 
     Raises:
         EpicqaError: as `score_run`.
     """
-    whole = run
-    notes: list[str] = []
-    missing_pools: list[Problem] = []
-    if pools is not None and judged_only:
-        run, missing_pools = condensed(run, pools)
-        notes.append("Passages outside the pools are left out (condensed ranking).")
     scores = score_run(
         run,
         judgments,
@@ -149,13 +145,9 @@ def score_passages(
         values |= score_nuggets(run, judgments, plan.nuggets, scores.question_ids).values
     values = {name: values[name] for name in plan.names}
     if pools is not None:
-        values[JUDGED] = judged_share(whole, judgments, scores.question_ids, pools, plan.definition)
-    return replace(
-        scores,
-        values=values,
-        warnings=(*scores.warnings, *missing_pools),
-        notes=(*scores.notes, *notes),
-    )
+        values[JUDGED] = judged_share(whole or run, judgments, scores.question_ids, pools, plan.definition)
+    notes = scores.notes if whole is None else (*scores.notes, CONDENSED)
+    return replace(scores, values=values, notes=notes)
 
 
 def score_documents_of(

@@ -16,6 +16,7 @@ from epicqa.measures.ideals import ideal_dns_of
 from epicqa.measures.judgments import Judgments
 from epicqa.measures.locate import Located, locate_all
 from epicqa.measures.ndns import DEFINITIONS, Variant, dns_of_all
+from epicqa.measures.tables import shown
 from epicqa.problems import Problem
 from epicqa.questions import kind_of
 from epicqa.runs.check import outline_problems
@@ -165,17 +166,21 @@ def _above_beam(
 
 def run_names(scores: Sequence[Scores]) -> tuple[str, ...]:
     """What each run is called, all different: its tag; where two are the same, with file, path or number."""
-    paths = [one.path for one in scores]
-    ways = [
-        [one.tag for one in scores],
-        [f"{one.tag} ({path.name})" for one, path in zip(scores, paths, strict=True)],
-        [f"{one.tag} ({path})" for one, path in zip(scores, paths, strict=True)],
-        [f"{one.tag} ({path}) {i}" for i, (one, path) in enumerate(zip(scores, paths, strict=True), 1)],
-    ]
-    names = ways[0]
-    for way in ways[1:]:
+    tags, files, paths = (
+        [shown(text) for text in texts]
+        for texts in (
+            [one.tag for one in scores],
+            [one.path.name for one in scores],
+            [str(one.path) for one in scores],
+        )
+    )
+    names = tags
+    for ends in (files, paths, [f"{path}) ({i}" for i, path in enumerate(paths, 1)]):
         count = Counter(names)
-        names = [better if count[name] > 1 else name for name, better in zip(names, way, strict=True)]
+        names = [
+            f"{tag} ({end})" if count[name] > 1 else name
+            for name, tag, end in zip(names, tags, ends, strict=True)
+        ]
     return tuple(names)
 
 

@@ -137,7 +137,7 @@ def to_text(table: Table, *, width: int | None = None, styled: bool = False) -> 
     from rich.text import Text
 
     drawn = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    best = _best(table)
+    best = best_places(table)
     widths = [
         max(
             cell_len(text)
@@ -151,7 +151,7 @@ def to_text(table: Table, *, width: int | None = None, styled: bool = False) -> 
         # Folding loses nothing; the default cuts long names.
         drawn.add_column(
             Text(_plain(column.heading)),
-            justify="right" if _is_numeric(table, i) else "left",
+            justify="right" if is_numeric(table, i) else "left",
             overflow="fold",
             no_wrap=roomy and widths[i] <= _SHORT,
         )
@@ -201,10 +201,10 @@ def to_csv(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """A ``table`` of the package booktabs, notes in its caption, best values bold."""
-    best = _best(table)
+    best = best_places(table)
     slug = re.sub(r"[^a-z0-9]+", "-", (table.label or table.title).lower()).strip("-")
     caption = " ".join(_sentence(text) for text in (table.title, *table.notes))
-    alignment = "".join("r" if _is_numeric(table, i) else "l" for i in range(len(table.columns)))
+    alignment = "".join("r" if is_numeric(table, i) else "l" for i in range(len(table.columns)))
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -282,29 +282,37 @@ def _plain(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def _is_numeric(table: Table, column: int) -> bool:
+def is_numeric(table: Table, column: int) -> bool:
+    """Whether a column has numbers, and nothing else."""
     cells = [row[column] for row in table.rows if row[column] is not None]
     return bool(cells) and not any(isinstance(cell, str) for cell in cells)
 
 
-def _best(table: Table) -> set[tuple[int, int]]:
-    """Places of the best numbers, as shown, of a section's column; none where it holds one number only."""
-    found = set()
+def best_places(table: Table, by_row: bool = False) -> set[tuple[int, int]]:
+    """Row and column of the best numbers, as shown, of each section of the columns that mark them.
+
+    With ``by_row``, of the highest of each row, but where all look the same. None where there is one only.
+    """
     bounds = sorted({0, *table.sections, len(table.rows)})
-    for i, column in enumerate(table.columns):
-        if not column.best:
-            continue
-        for start, stop in pairwise(bounds):
-            numbers = {
-                at: value
-                for at in range(start, stop)
-                if isinstance(value := _present(table.rows[at][i]), int | float)
-            }
-            if len(numbers) > 1:
-                top = max(numbers.values()) if column.best == "highest" else min(numbers.values())
-                found |= {
-                    (at, i)
-                    for at, value in numbers.items()
-                    if shown(value, column.form) == shown(top, column.form)
-                }
+    if by_row:
+        groups = [("highest", [(at, i) for i in range(len(table.columns))]) for at in range(len(table.rows))]
+    else:
+        groups = [
+            (column.best, [(at, i) for at in range(start, stop)])
+            for start, stop in pairwise(bounds)
+            for i, column in enumerate(table.columns)
+            if column.best
+        ]
+    found = set()
+    for wanted, places in groups:
+        numbers = {
+            (at, i): value
+            for at, i in places
+            if isinstance(value := _present(table.rows[at][i]), int | float)
+        }
+        texts = {place: shown(value, table.columns[place[1]].form) for place, value in numbers.items()}
+        if len(texts) > 1 and not (by_row and len(set(texts.values())) == 1):
+            choose = max if wanted == "highest" else min
+            best = texts[choose(numbers, key=numbers.__getitem__)]
+            found |= {place for place, text in texts.items() if text == best}
     return found

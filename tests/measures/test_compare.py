@@ -201,8 +201,8 @@ def test_names_differ() -> None:
         "b (3.tsv)",
         "c (x/4.tsv)",
         "c (y/4.tsv)",
-        "d (x/5.tsv) 6",
-        "d (x/5.tsv) 7",
+        "d (x/5.tsv) (6)",
+        "d (x/5.tsv) (7)",
     )
 
 
