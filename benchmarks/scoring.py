@@ -7,7 +7,6 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from epicqa.cli.notices import refuse_unreadable, warn
+from epicqa.cli.scoring import (
+    definition_option,
+    drawn,
+    ideal_option,
+    judgments_option,
+    measures_option,
+    put,
+    qrels_option,
+    questions_option,
+    written,
+)
 
 if TYPE_CHECKING:
     from epicqa.measures.compare import Comparison
@@ -24,45 +33,12 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Run to compare every other with, given or not among them; else every pair is compared.",
 )
-@click.option(
-    "--judgments",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Answer file with nuggets; else the one that the runs' manifests name.",
-)
-@click.option(
-    "--questions",
-    type=click.Choice(["expert", "general", "all"]),
-    help="Judged questions to compare on; else those of the kinds that occur in any of the runs.",
-)
-@click.option(
-    "--definition",
-    type=click.Choice(["published", "tac2020"]),
-    default="published",
-    show_default=True,
-    help="NDNS as published, or as the track's script computes it.",
-)
-@click.option(
-    "--ideal",
-    type=click.Choice(["beam", "best"]),
-    default="beam",
-    show_default=True,
-    help="Ideal ranking: the track's beam, or the best that a stronger search finds.",
-)
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    metavar="MEASURE",
-    multiple=True,
-    help="Measure to compare by instead of the definition's, as for epicqa score.",
-)
-@click.option(
-    "--qrels",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="TREC-style document judgments; passages are collapsed to documents, the first one wins.",
-)
+@judgments_option
+@questions_option
+@definition_option
+@ideal_option
+@measures_option
+@qrels_option
 @click.option(
     "--resamples",
     type=click.IntRange(100, 1_000_000),
@@ -81,14 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--per-question", is_flag=True, help="Values of every question, too; tsv and csv hold them only."
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "tsv", "csv", "json", "latex"]),
-    default="table",
-    show_default=True,
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there.")
+@written
 @click.pass_context
 def compare_command(
     context: click.Context,
@@ -124,7 +93,6 @@ def compare_command(
     Passages of a run are taken by score, best first; equal scores by rank, then by line (tac2020: by the
     score's text, then by line).
     """
-    from epicqa.files import write_bytes
     from epicqa.measures import read_judgments
     from epicqa.measures.compare import common_judgments, compare, joined_runs, score_together
     from epicqa.measures.evaluate import plan_measures, score_documents_of
@@ -146,14 +114,10 @@ def compare_command(
     comparisons = [
         compare(scores, position, confidence=confidence, resamples=resamples, seed=seed) for scores in groups
     ]
-    text = _written(comparisons, form, per_question, to_terminal=output is None and sys.stdout.isatty())
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode("utf-8", "backslashreplace"))
+    put(_written(comparisons, form, per_question, output), output)
 
 
-def _written(comparisons: list[Comparison], form: str, per_question: bool, *, to_terminal: bool) -> str:
+def _written(comparisons: list[Comparison], form: str, per_question: bool, output: Path | None) -> str:
     from epicqa.measures.comparison_tables import (
         comparison_record,
         comparison_tables,
@@ -161,16 +125,15 @@ def _written(comparisons: list[Comparison], form: str, per_question: bool, *, to
         question_tables,
         values_table,
     )
-    from epicqa.measures.tables import joined, render
+    from epicqa.measures.tables import joined
 
     if form == "json":
         records = [comparison_record(one, per_question=per_question) for one in comparisons]
         return json.dumps(records, indent=1) + "\n"
     if form in ("tsv", "csv"):
         flat = values_table if per_question else contrasts_table
-        return render([joined([flat(one) for one in comparisons])], form)
+        return drawn([joined([flat(one) for one in comparisons])], form, output)
     tables = []
     for one in comparisons:
         tables += comparison_tables(one) + (question_tables(one) if per_question else [])
-    width = shutil.get_terminal_size().columns if to_terminal else None
-    return render(tables, form, width=width, styled=to_terminal)
+    return drawn(tables, form, output)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from epicqa.cli.scoring import definition_option, ideal_option, judgments_option
+
 if TYPE_CHECKING:
     from epicqa.corpus.store import CorpusStore
 
@@ -16,12 +18,7 @@ if TYPE_CHECKING:
 @click.command("explain")
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--question", metavar="ID", required=True, help="The question, such as EQ001.")
-@click.option(
-    "--judgments",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Answer file with nuggets; else the one that the run's manifest names.",
-)
+@judgments_option
 @click.option(
     "--measure",
     type=click.Choice(["exact", "partial", "relaxed", "ndcg-exact", "ndcg"]),
@@ -29,20 +26,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="The last two are measures of tac2020 only.",
 )
-@click.option(
-    "--definition",
-    type=click.Choice(["published", "tac2020"]),
-    default="published",
-    show_default=True,
-    help="NDNS as published, or as the track's script computes it.",
-)
-@click.option(
-    "--ideal",
-    type=click.Choice(["beam", "best"]),
-    default="beam",
-    show_default=True,
-    help="Ideal ranking: the track's beam, or the best that a stronger search finds.",
-)
+@definition_option
+@ideal_option
 @click.option(
     "--depth", type=click.IntRange(1, 1000), default=20, show_default=True, help="Ranks to go through."
 )

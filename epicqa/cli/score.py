@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from epicqa.cli.notices import refuse_unreadable, warn
+from epicqa.cli.scoring import (
+    definition_option,
+    drawn,
+    ideal_option,
+    judgments_option,
+    measures_option,
+    put,
+    qrels_option,
+    questions_option,
+    written,
+)
 from epicqa.errors import EpicqaError
 
 if TYPE_CHECKING:
@@ -22,52 +31,18 @@ if TYPE_CHECKING:
 
 @click.command("score")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--judgments",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Answer file with nuggets; else the one that the run's manifest names.",
-)
-@click.option(
-    "--questions",
-    type=click.Choice(["expert", "general", "all"]),
-    help="Judged questions to score: ids that begin with E, with C, or all; else the kinds in the run.",
-)
-@click.option(
-    "--definition",
-    type=click.Choice(["published", "tac2020"]),
-    default="published",
-    show_default=True,
-    help="NDNS as published, or to the last bit what the track's script computes.",
-)
-@click.option(
-    "--ideal",
-    type=click.Choice(["beam", "best"]),
-    default="beam",
-    show_default=True,
-    help="Ideal ranking: the track's beam of width 10, or the best that a stronger search finds.",
-)
+@judgments_option
+@questions_option
+@definition_option
+@ideal_option
 @click.option(
     "--complete/--answered",
     default=True,
     show_default=True,
     help="A judged question without passages counts 0, or is left out of the mean.",
 )
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    metavar="MEASURE",
-    multiple=True,
-    help="Measure to print instead of the definition's: one of those, or any of ir-measures, such as "
-    "alpha_nDCG@20 (nuggets) or nDCG@10 (documents). See epicqa measures.",
-)
-@click.option(
-    "--qrels",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="TREC-style document judgments; passages are collapsed to documents, the first one wins.",
-)
+@measures_option
+@qrels_option
 @click.option(
     "--pools",
     metavar="FILE",
@@ -87,14 +62,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Write a report there: HTML, plots, CSV, JSON, LaTeX.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "tsv", "csv", "json", "latex"]),
-    default="table",
-    show_default=True,
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there.")
+@written
 @click.pass_context
 def score_command(
     context: click.Context,
@@ -152,11 +120,7 @@ def score_command(
     if report:
         page = _report(report, of_nuggets, runs_scored, answers[0], of_documents)
         click.echo(f"report: {page}", err=True)
-    text = _written(scores, form, to_terminal=output is None and sys.stdout.isatty())
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_bytes(output, text.encode("utf-8", "backslashreplace"))
+    put(_written(scores, form, output), output)
 
 
 def _check(
@@ -221,9 +185,8 @@ def _report(
     return write_report(folder, scores, runs, judgments, comparison, score_tables(of_documents))
 
 
-def _written(scores: list[Scores], form: str, *, to_terminal: bool) -> str:
+def _written(scores: list[Scores], form: str, output: Path | None) -> str:
     from epicqa.measures.score_tables import flat_table, score_records, score_rows, score_tables
-    from epicqa.measures.tables import render
 
     if form == "json":
         return json.dumps(score_records(scores), indent=1) + "\n"
@@ -232,6 +195,5 @@ def _written(scores: list[Scores], form: str, *, to_terminal: bool) -> str:
             f"{tag}\t{name}\t{measure}\t{value!r}\n" for tag, name, measure, value in score_rows(scores)
         )
     if form == "csv":
-        return render([flat_table(scores)], form)
-    width = shutil.get_terminal_size().columns if to_terminal else None
-    return render(score_tables(scores), form, width=width, styled=to_terminal)
+        return drawn([flat_table(scores)], form, output)
+    return drawn(score_tables(scores), form, output)
