@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from epicqa.errors import EpicqaError
+
 
 def home() -> Path:
     """The folder that holds ``indexes/`` and ``runs/``: ``EPICQA_HOME``, else the current one."""
@@ -47,8 +49,14 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside ``path`` to write a file under; it becomes ``path`` when the block ends well.
 
     The file is synced before the rename. When the block raises, the temporary file is removed and
-    whatever stood at ``path`` stays.
+    whatever stood at ``path`` stays. Where ``path`` is a link, what it leads to is replaced.
+
+    Raises:
+        EpicqaError: there is a folder at ``path``.
     """
+    path = path.resolve() if path.is_symlink() else path
+    if not path.name or path.is_dir():
+        raise EpicqaError(f"{path}: Is a directory, expected the name of a file to write")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -68,7 +76,10 @@ def sweep(folder: Path) -> None:
 
 
 def write_bytes(path: Path, data: bytes | memoryview) -> None:
-    """Write a whole small file at once, or leave the old one."""
+    """Write a whole small file at once, or leave the old one; a pipe or a device is written to."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(data)
+        return
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 

@@ -29,6 +29,16 @@ class Question:
     background: str
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text is free of halves of surrogate pairs, which JSON can hold and no file in UTF-8."""
+    return not re.search("[\ud800-\udfff]", text)
+
+
+def is_word(text: str) -> bool:
+    """Whether a text can be an id in a run: not empty, without white space, Unicode."""
+    return is_unicode(text) and re.fullmatch(r"\S+", text) is not None
+
+
 def kind_of(question_id: str) -> str | None:
     """``expert`` for ids that begin with E, ``general`` for C, as the track's script has it; else None."""
     return _INITIAL.get(question_id[:1])
@@ -51,9 +61,9 @@ def read_questions(path: Path) -> tuple[Question, ...]:
                 wrong = "missing" if key not in raw else "not text"
                 raise EpicqaError(f"{place}: {key!r} is {wrong}, expected text")
         question = Question(*(raw[key].strip() for key in _KEYS))
-        if re.search("[\ud800-\udfff]", " ".join(raw[key] for key in _KEYS)):
+        if not is_unicode(" ".join(raw[key] for key in _KEYS)):
             raise EpicqaError(f"{place}: half a surrogate pair, expected Unicode text")
-        if not re.fullmatch(r"\S+", question.question_id):
+        if not is_word(question.question_id):
             raise EpicqaError(
                 f"{place}: question_id {question.question_id!r}, expected one word such as EQ001"
             )

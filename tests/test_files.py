@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epicqa import files
+from epicqa.errors import EpicqaError
 from epicqa.files import remove_tree, replacing, sha256_of, sweep, write_bytes
 
 
@@ -45,7 +46,7 @@ def test_a_block_that_writes_nothing_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_way_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(EpicqaError, match="a: Is a directory, expected the name of a file"):
         write_bytes(tmp_path / "a", b"x")
     assert names(tmp_path) == ["a"]
 
@@ -104,3 +105,14 @@ def test_where_things_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert files.cache_folder() == Path("/x/epicqa")
     monkeypatch.setenv("EPICQA_CACHE", "/c")
     assert files.cache_folder() == Path("/c")
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_bytes(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "new"
+    write_bytes(Path("/dev/null"), b"x")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(EpicqaError, match="Is a directory"):
+        write_bytes(Path("/"), b"x")

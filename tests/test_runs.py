@@ -138,6 +138,14 @@ def test_unreadable_lines(tmp_path: Path, bad: str, kind: str, said: str) -> Non
     assert said in str(error.value)
 
 
+def test_the_padding_of_ids_is_told_once(tmp_path: Path) -> None:
+    run = read_run(write(tmp_path, line(ONE), line("c-C0-S1:c-C0-S2", 2), line("c-C000-S3:c-C000-S04", 3)))
+    (note,) = run.notes
+    assert (note.line, note.kind, note.fatal) == (2, "padding", False)
+    assert run.contexts == ("c-C000",)
+    assert read_run(write(tmp_path, line(ONE), line("c-C1000-S1000:c-C1000-S1001", 2))).notes == ()
+
+
 def test_all_unreadable_lines_are_told(tmp_path: Path) -> None:
     path = write(tmp_path, "x", line(ONE, rank="r", score="nan"), line("q"))
     with pytest.raises(RunError) as error:
@@ -300,6 +308,39 @@ def test_every_problem_with_its_line(tmp_path: Path, store: CorpusStore) -> None
         ("short", f"{path}: EQ001: 7 passages, the index could give 18"),
         ("missing", f"{path}: no passages for 1 of 2 questions: EQ002"),
     ]
+
+
+def test_every_problem_of_a_file_in_the_usual_shape(tmp_path: Path, store: CorpusStore) -> None:
+    path = write(
+        tmp_path,
+        line(ONE, 1, 9),
+        line(TWO, 1, 8, question="EQ002"),
+        line("c-C000-S002:c-C000-S003", 2, 8),
+        line(ONE, 3, 7),  # 4: repeats 1
+        line("c-C000-S001:c-C000-S002", 4, 6),  # 5: overlaps 3
+        line("c-C000-S003:c-C001-S000", 5, 5),  # 6: spans contexts
+        line("c-C001-S003:c-C001-S004", 6, 4),  # 7: one not in the index
+        line("c-C001-S000:c-C001-S000", 8, 3, tag="u"),  # 8: another tag
+        line("a-b-C000-S000:a-b-C000-S000", 7, 2),  # 9: ranks and scores disagree
+        line(ONE, 2, "10", question="EQ002"),  # 10: texts and scores disagree
+        line(ONE, 1, 1, question="EQ999"),  # 11: not asked
+    )
+    problems = check_run(path, store, ["EQ001", "EQ002"])
+    assert [(problem.line, problem.kind) for problem in problems] == [
+        (2, "ranks"),
+        (4, "repeats"),
+        (5, "overlaps"),
+        (6, "span"),
+        (7, "unknown"),
+        (8, "tags"),
+        (9, "ranks"),
+        (10, "text-order"),
+        (11, "question"),
+        (None, "short"),
+        (None, "short"),
+    ]
+    path.write_bytes(path.read_bytes() + b"\n \n")
+    assert check_run(path, store, ["EQ001", "EQ002"]) == problems
 
 
 def test_too_many_passages(tmp_path: Path, store: CorpusStore) -> None:

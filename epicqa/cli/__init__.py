@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -26,6 +28,14 @@ class _Verbs(click.Group):
             return None
         command: click.Command = getattr(import_module(f"epicqa.cli.{cmd_name}"), f"{cmd_name}_command")
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Whoever reads has read enough; what is left in the buffer has nowhere to go.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -65,10 +75,6 @@ def main() -> None:
         _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted; the same command goes on where it stopped", 1)
-    except BrokenPipeError:
-        # Whoever reads has read enough.
-        sys.stderr.close()
-        sys.exit(0)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             _fail(

@@ -14,7 +14,7 @@ def measures_command(names: tuple[str, ...]) -> None:
     epicqa measures                    all of them, a line each
     epicqa measures exact judged@20    what these are
 
-    Names are those of epicqa score -m and of its output.
+    Names are those of epicqa score -m; judged@20 comes with --pools.
     """
     from epicqa.measures.catalog import described, listed
 

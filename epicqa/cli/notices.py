@@ -19,23 +19,29 @@ CAP = 10
 
 def warn(problems: Iterable[Problem]) -> None:
     """Print the first ten problems of each kind as warnings, then how many more there are."""
-    seen: Counter[str] = Counter()
-    for problem in problems:
-        seen[problem.kind] += 1
-        if seen[problem.kind] <= CAP:
-            click.echo(f"warning: {problem}", err=True)
-    for kind, count in seen.items():
-        if count > CAP:
-            click.echo(f"warning: {count - CAP} more of this kind ({kind})", err=True)
+    _tell("warning", problems)
 
 
 def refuse_unreadable(context: click.Context, paths: Iterable[Path]) -> list[Run]:
-    """Runs without a line that cannot be read; else every such line of all runs is told, and the end is 2."""
+    """Runs of which every line can be read; else what is wrong with them is told, and the end is 2."""
     from epicqa.runs.read import parse_run
 
     parsed = [parse_run(path) for path in paths]
     if problems := [problem for _, of_run in parsed for problem in of_run]:
-        for problem in problems:
-            click.echo(f"epicqa: {problem}", err=True)
+        _tell("epicqa", problems)
         context.exit(2)
     return [run for run, _ in parsed]
+
+
+def _tell(who: str, problems: Iterable[Problem]) -> None:
+    from epicqa.measures.tables import shown
+
+    seen: Counter[str] = Counter()
+    for problem in problems:
+        seen[problem.kind] += 1
+        if seen[problem.kind] <= CAP:
+            # What a file says may hold what a terminal would obey.
+            click.echo(f"{who}: {shown(str(problem))}", err=True)
+    for kind, count in seen.items():
+        if count > CAP:
+            click.echo(f"{who}: {count - CAP} more of this kind ({kind})", err=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from epicqa.measures.evaluate import Plan
     from epicqa.measures.judgments import Judgments
     from epicqa.measures.score import Scores
+    from epicqa.problems import Problem
     from epicqa.runs.model import Run
 
 
@@ -126,6 +127,8 @@ def score_command(
 def _check(
     plan: Plan, pools: Path | None, judged_only: bool, ideal_file: Path | None, report: Path | None
 ) -> None:
+    from epicqa.measures.ndns import DEFINITIONS
+
     if judged_only and pools is None:
         raise EpicqaError("--judged-only needs to know what was judged, pass --pools FILE")
     if not plan.names and (option := "--pools" if pools else "--report" if report else ""):
@@ -134,8 +137,15 @@ def _check(
         from epicqa.measures.report import check_folder
 
         check_folder(report)
+    if judged_only and plan.documents:
+        raise EpicqaError(
+            f"--judged-only is for nugget measures, expected one such as nDCG(judged_only=True)@10 "
+            f"instead of {plan.documents[0]}"
+        )
     if ideal_file and (plan.definition, plan.ideal) != ("tac2020", "beam"):
         raise EpicqaError("--ideal-file is the released script's, pass --definition tac2020 --ideal beam")
+    if ideal_file and len(plan.ndns) < len(DEFINITIONS[plan.definition]):
+        raise EpicqaError("--ideal-file holds all measures of tac2020, pass it without -m")
 
 
 def _passages(
@@ -156,6 +166,7 @@ def _passages(
     answers: dict[Path, Judgments] = {}
     scored = []
     scores = []
+    odd: list[Problem] = []
     for whole in runs:
         path = judgments or judgments_of(whole.path)
         if path not in answers:
@@ -164,12 +175,13 @@ def _passages(
         read = read_pools(pools, answers[path]) if pools else None
         run = whole
         if read and judged_only:
-            run, odd = condensed(whole, read)
-            warn(odd)
+            run, without_pool = condensed(whole, read)
+            odd += without_pool
         chosen = None if questions is None else of_kind(answers[path].questions, questions)
         before = whole if judged_only else None
         scores.append(score_passages(run, answers[path], plan, chosen, read, before))
         scored.append(run)
+    warn(dict.fromkeys(odd))
     return scored, list(answers.values()), scores
 
 
@@ -187,12 +199,14 @@ def _report(
 
 def _written(scores: list[Scores], form: str, output: Path | None) -> str:
     from epicqa.measures.score_tables import flat_table, score_records, score_rows, score_tables
+    from epicqa.measures.tables import shown
 
     if form == "json":
         return json.dumps(score_records(scores), indent=1) + "\n"
     if form == "tsv":
         return "".join(
-            f"{tag}\t{name}\t{measure}\t{value!r}\n" for tag, name, measure, value in score_rows(scores)
+            f"{shown(tag)}\t{shown(name)}\t{measure}\t{value!r}\n"
+            for tag, name, measure, value in score_rows(scores)
         )
     if form == "csv":
         return drawn([flat_table(scores)], form, output)

@@ -97,14 +97,17 @@ def described(name: str) -> str:
     """
     if entries := catalog().get(name):
         return "\n".join(entry.text() for entry in entries)
+    from ir_measures.measures import registry
+
     from epicqa.measures.documents import parse_measures
 
-    base = name.partition("@")[0].partition("(")[0].strip()
-    measure = _registered().get(base)
+    written = name.partition("@")[0].partition("(")[0].strip()
+    measure = registry.get(written)
     if measure is None:
         # Says which name is like it.
         parse_measures([name])
         raise EpicqaError(f"unknown measure {name!r}, epicqa measures lists them")
+    base = str(measure.NAME)
     parameters = ", ".join(f"{key}: {info.desc}" for key, info in measure.SUPPORTED_PARAMS.items())
     about = inspect.cleandoc(type(measure).__doc__ or "")
     # Their references are marks that only ir-measures' own site resolves.

@@ -17,6 +17,7 @@ from epicqa.files import digest_of
 from epicqa.ids import parse_sentence_id
 from epicqa.jsonfiles import read_json
 from epicqa.problems import Problem
+from epicqa.questions import is_unicode, is_word
 
 _SHAPE = "a JSON list of objects with question_id, nuggets, annotations"
 
@@ -76,6 +77,8 @@ def read_judgments(path: Path) -> Judgments:
     warnings: list[Problem] = []
     for number, raw in enumerate(read_json(path, list, _SHAPE), 1):
         question_id = _get(raw, "question_id", str, f"{path}: question {number}")
+        if not is_word(question_id):
+            raise EpicqaError(f"{path}: question {number}: id {question_id!r}, expected a word such as EQ001")
         place = f"{path}: {question_id}"
         if question_id in questions:
             raise EpicqaError(f"{place}: occurs twice, expected each question once")
@@ -112,6 +115,8 @@ def _nuggets(raw: dict[str, Any], place: str) -> dict[str, str]:
     nuggets: dict[str, str] = {}
     for number, nugget in enumerate(_get(raw, "nuggets", list, place), 1):
         nugget_id = _get(nugget, "nugget_id", str, f"{place}: nugget {number}")
+        if not is_unicode(nugget_id):
+            raise EpicqaError(f"{place}: nugget {number}: id {nugget_id!r}, expected Unicode text")
         if nugget_id in nuggets:
             raise EpicqaError(f"{place}: nugget {nugget_id} occurs twice, expected each nugget once")
         nuggets[nugget_id] = _get(nugget, "nugget", str, f"{place}: {nugget_id}")

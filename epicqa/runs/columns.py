@@ -69,7 +69,7 @@ def regular_columns(data: bytes) -> Columns | None:
         parts.append(part)
         start = stop
     columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    if not names.ascii and len("".join(names.contexts).split()) != 1:
+    if not names.ascii and (joined := "".join(names.contexts)).split() != [joined]:
         # White space beyond ASCII parts no columns, but no id may hold it.
         return None
     return Columns(
@@ -151,13 +151,18 @@ def _passages(
         return None
     number = _digits(text, sentence_dash + 2, stop, 3)
     context_number = _digits(text, context_dash + 2, sentence_dash, 3)
-    # A longer number that begins with 0 is not canonical.
+    # A longer number that begins with 0 is not canonical, which is told line by line.
     padded = (sentence_dash - context_dash > 5) & (text[context_dash + 2] == ord("0"))
+    padded |= (stop - sentence_dash > 5) & (text[sentence_dash + 2] == ord("0"))
     length = sentence_dash - first
     if number is None or context_number is None or padded.any() or length.max() > _WIDEST:
         return None
-    codes = _codes(_tokens(text, first, length), names.contexts, names.ascii)
-    return codes.reshape(-1, 2), number.reshape(-1, 2)
+    codes = _codes(_tokens(text, first, length), names.contexts, names.ascii).reshape(-1, 2)
+    number = number.reshape(-1, 2)
+    if ((codes[:, 0] == codes[:, 1]) & (number[:, 0] > number[:, 1])).any():
+        # Ends before it starts: line by line it is told where.
+        return None
+    return codes, number
 
 
 def _digits(

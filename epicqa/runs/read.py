@@ -164,11 +164,11 @@ def _line_by_line(path: Path, data: bytes, problems: list[Problem], notes: list[
             if not odd_id and passage != f"{first}:{last}".encode():
                 odd_id = number
         if not _INTEGER.fullmatch(rank_text):
-            message = f"rank {rank_text.decode()!r}, expected a whole number"
+            message = f"rank {_quoted(rank_text)}, expected a whole number"
             problems.append(Problem(path, number, "rank", message))
         score = _score(score_text)
         if not math.isfinite(score):
-            message = f"score {score_text.decode()!r}, expected a finite number"
+            message = f"score {_quoted(score_text)}, expected a finite number"
             problems.append(Problem(path, number, "score", message))
         if len(problems) == wrong:
             first_context, last_context = (contexts.code(str(end.context_id)) for end in (first, last))
@@ -205,6 +205,10 @@ def _bytes(path: Path) -> bytes:
         raise EpicqaError(f"{path}:{line}: not UTF-8, expected lines of {COLUMNS}") from None
     data = data.removeprefix(b"\xef\xbb\xbf")
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
+
+
+def _quoted(text: bytes) -> str:
+    return repr(text.decode() if len(text) <= 40 else f"{text[:40].decode(errors='ignore')}...")
 
 
 def _score(text: bytes) -> float:
