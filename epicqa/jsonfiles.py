@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from epicqa.errors import EpicqaError
-from epicqa.streams import ERRORS, decompressed
+from epicqa.streams import read_whole
 
 
 def read_text(path: Path) -> str:
@@ -16,15 +16,7 @@ def read_text(path: Path) -> str:
     Raises:
         EpicqaError: the file cannot be read, or is not UTF-8.
     """
-    try:
-        with path.open("rb") as handle:
-            return decompressed(handle, path.name).read().decode("utf-8-sig")
-    except ERRORS as error:
-        why = (isinstance(error, OSError) and error.strerror) or error
-        raise EpicqaError(f"{path}: {why}, expected a readable file") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise EpicqaError(f"{path}:{line}: not UTF-8, expected text in UTF-8") from None
+    return read_whole(path, "a readable file in UTF-8").decode()
 
 
 def read_json(path: Path, kind: type, expected: str) -> Any:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
 import zlib
+from pathlib import Path
 from typing import IO, cast
 
 import zstandard
+
+from epicqa.errors import EpicqaError
 
 SUFFIXES = (".gz", ".xz", ".zst")
 ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -66,3 +70,27 @@ def decompressed(stream: IO[bytes], name: str) -> IO[bytes]:
     if name.endswith(".zst"):
         return io.BufferedReader(_Zstandard(stream), 1 << 17)
     return stream
+
+
+def read_whole(path: Path, expected: str) -> bytes:
+    """The plain bytes of a UTF-8 file without a byte order mark, of a compressed one (``SUFFIXES``), too.
+
+    Args:
+        path: the file.
+        expected: what it should be, in words, for messages.
+
+    Raises:
+        EpicqaError: it cannot be read, is damaged or cut short, or is not UTF-8.
+    """
+    try:
+        with path.open("rb") as handle:
+            data = decompressed(handle, path.name).read()
+    except ERRORS as error:
+        reason = getattr(error, "strerror", None) or f"damaged or cut short ({' '.join(str(error).split())})"
+        raise EpicqaError(f"{path}: {reason}, expected {expected}") from None
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise EpicqaError(f"{path}:{line}: not UTF-8, expected {expected}") from None
+    return data.removeprefix(codecs.BOM_UTF8)

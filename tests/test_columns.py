@@ -13,6 +13,7 @@ from epicqa.errors import EpicqaError
 from epicqa.problems import Problem
 from epicqa.runs import Run, parse_run
 from epicqa.runs.columns import regular_columns
+from epicqa.runs.read import COLUMNS
 
 Row = tuple[str, str, str, object, str, str]
 Read = tuple[Run, tuple[Problem, ...]]
@@ -313,7 +314,7 @@ def test_compressed_files_that_are_cut_short(tmp_path: Path, suffix: str) -> Non
         with pytest.raises(EpicqaError) as error:
             parsed(path, data)
         assert str(error.value).startswith(f"{path}: ")
-        assert str(error.value).endswith(", expected a run file")
+        assert str(error.value).endswith(f", expected a run file, lines of {COLUMNS}")
         assert "\n" not in str(error.value)
 
 
@@ -323,10 +324,7 @@ def test_compressed_files_that_are_cut_short(tmp_path: Path, suffix: str) -> Non
 def test_runs_without_lines(path: Path, data: bytes) -> None:
     with pytest.raises(EpicqaError) as error:
         parsed(path, data)
-    assert (
-        str(error.value)
-        == f"{path}: empty, expected lines of question_id Q0 first_id:last_id rank score run_tag"
-    )
+    assert str(error.value) == f"{path}: empty, expected lines of {COLUMNS}"
 
 
 def test_files_of_many_parts(path: Path) -> None:

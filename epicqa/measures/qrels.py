@@ -9,7 +9,7 @@ from pathlib import Path
 
 from epicqa.errors import EpicqaError
 from epicqa.problems import Problem
-from epicqa.streams import ERRORS, decompressed
+from epicqa.streams import read_whole
 
 COLUMNS = "topic round document relevance"
 
@@ -107,17 +107,7 @@ def lines_of(path: Path, expected: str) -> list[tuple[int, str]]:
     Raises:
         EpicqaError: the file cannot be read, is damaged or cut short, not UTF-8, or holds nothing.
     """
-    try:
-        with path.open("rb") as raw:
-            data = decompressed(raw, path.name).read()
-    except ERRORS as error:
-        reason = getattr(error, "strerror", None) or f"damaged or cut short ({' '.join(str(error).split())})"
-        raise EpicqaError(f"{path}: {reason}, expected a file with {expected}") from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = error.object.count(b"\n", 0, error.start) + 1
-        raise EpicqaError(f"{path}:{number}: not UTF-8, expected {expected}") from None
+    text = read_whole(path, f"a file with {expected}").decode()
     # Only "\n" ends a line: splitlines() would also break at characters that an id may hold.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:

@@ -16,8 +16,7 @@ from epicqa.problems import Problem
 from epicqa.ranking import Ranking
 from epicqa.runs.columns import Columns, regular_columns
 from epicqa.runs.model import Passages, Run, RunError
-from epicqa.streams import ERRORS as STREAM_ERRORS
-from epicqa.streams import decompressed
+from epicqa.streams import read_whole
 
 if TYPE_CHECKING:
     from epicqa.corpus.store import CorpusStore
@@ -64,7 +63,8 @@ def parse_run(path: Path) -> tuple[Run, tuple[Problem, ...]]:
     Raises:
         EpicqaError: the file cannot be read, is not UTF-8, or is empty.
     """
-    data = _bytes(path)
+    data = read_whole(path, f"a run file, lines of {COLUMNS}")
+    data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
     columns = regular_columns(data)
     problems: list[Problem] = []
     notes: list[Problem] = []
@@ -188,23 +188,6 @@ def _line_by_line(path: Path, data: bytes, problems: list[Problem], notes: list[
         for (name, kind), column in zip(_TYPES.items(), columns, strict=True)
     }
     return Columns(questions=questions.names, tags=tags.names, contexts=contexts.names, **arrays)
-
-
-def _bytes(path: Path) -> bytes:
-    """The plain bytes of a run file, without a byte order mark, lines ended by a line feed."""
-    try:
-        with path.open("rb") as handle:
-            data = decompressed(handle, path.name).read()
-    except STREAM_ERRORS as error:
-        why = (isinstance(error, OSError) and error.strerror) or error
-        raise EpicqaError(f"{path}: {why}, expected a run file") from None
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise EpicqaError(f"{path}:{line}: not UTF-8, expected lines of {COLUMNS}") from None
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
 def _quoted(text: bytes) -> str:

@@ -24,8 +24,10 @@ from epicqa.measures import read_judgments
 from epicqa.measures.evaluate import CONDENSED
 from epicqa.measures.ideal import ideal_of
 from epicqa.measures.ndns import PUBLISHED, TAC2020
+from epicqa.runs.read import COLUMNS
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+EXPECTED = f"expected a run file, lines of {COLUMNS}"
 JUDGMENTS = GOLDEN / "synthetic_judgments.json"
 RUNS = {name: GOLDEN / f"synthetic_{name}.tsv" for name in "abc"}
 WITH = ("--judgments", JUDGMENTS)
@@ -637,7 +639,7 @@ def test_compressed_files(epicqa: Callable, tmp_path: Path) -> None:
         assert tsv(epicqa, run, "--judgments", judgments) == tsv(epicqa, RUNS["c"], *WITH)
         run.write_bytes(run.read_bytes()[:-20])
         said = epicqa("score", run, "--judgments", judgments).line()
-        assert said.startswith(f"{run}: ") and said.endswith(", expected a run file")
+        assert said.startswith(f"{run}: ") and said.endswith(f", expected a run file, lines of {COLUMNS}")
 
 
 @pytest.mark.parametrize("spelling", ["crlf", "blank lines", "byte order mark", "no final newline", "spaces"])
@@ -699,23 +701,19 @@ def test_output_is_whole_or_not_at_all(epicqa: Callable, tmp_path: Path) -> None
 def test_empty_runs(epicqa: Callable, tmp_path: Path, content: bytes) -> None:
     run = tmp_path / "run.tsv"
     run.write_bytes(content)
-    assert epicqa("score", run, *WITH).line() == (
-        f"{run}: empty, expected lines of question_id Q0 first_id:last_id rank score run_tag"
-    )
+    assert epicqa("score", run, *WITH).line() == (f"{run}: empty, expected lines of {COLUMNS}")
 
 
 def test_files_that_are_no_runs(epicqa: Callable, tmp_path: Path) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(bytes(range(256)) * 40)
-    assert epicqa("score", binary, *WITH).line().startswith(f"{binary}:2: not UTF-8, expected lines of ")
-    assert epicqa("score", tmp_path, *WITH).line() == f"{tmp_path}: Is a directory, expected a run file"
+    assert epicqa("score", binary, *WITH).line().startswith(f"{binary}:2: not UTF-8, {EXPECTED}")
+    assert epicqa("score", tmp_path, *WITH).line() == f"{tmp_path}: Is a directory, {EXPECTED}"
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     assert "Too many levels of symbolic links" in epicqa("score", loop, *WITH).line()
     absent = tmp_path / "absent"
-    assert (
-        epicqa("score", absent, *WITH).line() == f"{absent}: No such file or directory, expected a run file"
-    )
+    assert epicqa("score", absent, *WITH).line() == f"{absent}: No such file or directory, {EXPECTED}"
 
 
 def test_warnings_are_said_once(epicqa: Callable) -> None:
