@@ -210,18 +210,12 @@ def _gains_of_all(
     questions: Sequence[JudgedQuestion], rankings: Sequence[Placed], variants: Sequence[Variant], depth: int
 ) -> tuple[Gains, NDArray[np.int64]]:
     """The gains of all rankings, one after the other, and where each begins: int64[n_questions + 1]."""
-    parts = [
-        (
-            np.full(len(context[:depth]), i),
-            np.arange(len(context[:depth])),
-            context[:depth],
-            first[:depth],
-            last[:depth],
-        )
-        for i, (context, first, last) in enumerate(rankings)
-    ]
-    owner, rank, context, first, last = (
-        np.concatenate(column).astype(np.int64, copy=False) for column in zip(*parts, strict=True)
+    length = np.array([min(len(context), depth) for context, _, _ in rankings])
+    owner = np.repeat(np.arange(len(rankings)), length)
+    rank = np.arange(len(owner)) - np.repeat(np.cumsum(length) - length, length)
+    context, first, last = (
+        np.concatenate([column[:depth] for column in columns]).astype(np.int64, copy=False)
+        for columns in zip(*rankings, strict=True)
     )
     n_contexts = np.array([0, *(len(question.contexts) for question in questions)]).cumsum()
     inside = np.flatnonzero((context >= 0) & (first <= last))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
 from epicqa.measures.ideals import ideal_dns_of
-from epicqa.measures.judgments import Judgments
+from epicqa.measures.judgments import JudgedQuestion, Judgments
 from epicqa.measures.locate import Located, locate_all
 from epicqa.measures.ndns import DEFINITIONS, Variant, dns_of_all
 from epicqa.measures.tables import shown
@@ -91,7 +91,7 @@ def score_run(
     warnings += left_out
     judged = [judgments.questions[name] for name in scored]
     located = [one or _NOTHING for one in locate_all(run, judged, definition)]
-    warnings += _overlaps(run, scored, located)
+    warnings += _overlaps(run, judged, located)
     totals = dns_of_all(judged, [one.placed for one in located], variants)
     best = _ideal_dns(judgments, scored, variants, ideal)
     notes: tuple[str, ...] = ()
@@ -111,25 +111,26 @@ def score_run(
     )
 
 
-def _overlaps(run: Run, question_ids: Sequence[str], located: Sequence[Located]) -> list[Problem]:
+def _overlaps(run: Run, judged: Sequence[JudgedQuestion], located: Sequence[Located]) -> list[Problem]:
     """One warning of all passages in judged contexts that share a sentence with another of their question."""
-    owner = np.repeat(np.arange(len(located)), [len(one.context) for one in located])
+    length = [len(one.context) for one in located]
+    n_contexts = np.cumsum([0, *(len(question.contexts) for question in judged[:-1])])
     context, first, last = (
         np.concatenate([getattr(one, name) for one in located]) for name in ("context", "first", "last")
     )
+    # A number for each judged context of each question; no sentence has a number of 31 bits.
+    group = (np.repeat(n_contexts, length) + context) << 31
     inside = np.flatnonzero(context >= 0)
-    inside = inside[np.lexsort((first[inside], context[inside], owner[inside]))]
-    group = owner[inside] << 32 | context[inside]
-    number = np.cumsum(np.diff(group, prepend=group[:1]) != 0) << 32
-    # The furthest end so far, in this context: those before it have lower numbers.
-    reached = np.maximum.accumulate(number | last[inside])
-    shared = (number | first[inside])[1:] <= reached[:-1]
+    inside = inside[np.argsort(group[inside] | first[inside])]
+    # The furthest end so far, in this context: those of earlier contexts are lower.
+    reached = np.maximum.accumulate(group[inside] | last[inside])
+    shared = (group[inside] | first[inside])[1:] <= reached[:-1]
     if not shared.any():
         return []
     line = np.concatenate(
         [
-            run.questions[name].line[one.position]
-            for name, one in zip(question_ids, located, strict=True)
+            run.questions[question.question_id].line[one.position]
+            for question, one in zip(judged, located, strict=True)
             if len(one.position)
         ]
     )
