@@ -14,7 +14,7 @@ import click
 from epicqa import __version__
 from epicqa.errors import EpicqaError
 
-VERBS = ("index", "run", "score", "compare", "explain", "measures", "ask", "check", "submit", "eval")
+VERBS = ("index", "run", "score", "compare", "explain", "measures", "ask", "check", "submit", "train", "eval")
 
 
 class _Verbs(click.Group):
