@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from epicqa.errors import EpicqaError
 from epicqa.measures.judgments import Judgments
+from epicqa.measures.locate import overlaps
 from epicqa.measures.ndns import DEFINITIONS
 from epicqa.measures.pools import JUDGED, Pools, judged_share
 from epicqa.measures.score import Scores, score_run
@@ -147,7 +148,9 @@ def score_passages(
     if pools is not None:
         values[JUDGED] = judged_share(whole or run, judgments, scores.question_ids, pools, plan.definition)
     notes = scores.notes if whole is None else (*scores.notes, CONDENSED)
-    return replace(scores, values=values, notes=notes)
+    judged = [judgments.questions[name] for name in scores.question_ids]
+    warnings = (*scores.warnings, *overlaps(run, judged, plan.definition))
+    return replace(scores, values=values, notes=notes, warnings=warnings)
 
 
 def score_documents_of(

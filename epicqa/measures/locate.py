@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from epicqa.measures.judgments import JudgedQuestion
 from epicqa.measures.ndns import MAX_RANK, Placed
+from epicqa.problems import Problem
 from epicqa.runs.model import Passages, Run
 
 
@@ -52,25 +53,28 @@ def locate_all(
         if passages is None:
             yield None
             continue
-        if definition == "tac2020":
-            position = _by_text(passages)[:MAX_RANK]
-        else:
-            position = np.arange(min(len(passages), MAX_RANK))
-        known = {code[name]: i for name, i in question.contexts.items() if name in code}
-        codes = np.fromiter(known, dtype=np.int64, count=len(known))
-        lookup[codes] = np.fromiter(known.values(), dtype=np.int64, count=len(known))
-        context = lookup[passages.first_context[position]]
-        lookup[codes] = -1
+        # Most runs stand in the order wanted: slices then, as copies are most of the time that this takes.
+        order: slice | NDArray[np.int64] = slice(MAX_RANK)
+        if definition == "tac2020" and (by_text := _by_text(passages)) is not None:
+            order = by_text[:MAX_RANK]
+        known = [(code[name], i) for name, i in question.contexts.items() if name in code]
+        for at, i in known:
+            lookup[at] = i
+        context = lookup[passages.first_context[order]]
+        for at, _ in known:
+            lookup[at] = -1
         if definition == "published":
-            context[(passages.first_context != passages.last_context)[position]] = -1
-        yield Located(position, context, passages.first_number[position], passages.last_number[position])
+            context[passages.first_context[order] != passages.last_context[order]] = -1
+        position = np.arange(len(context)) if isinstance(order, slice) else order
+        yield Located(position, context, passages.first_number[order], passages.last_number[order])
 
 
-def _by_text(passages: Passages) -> NDArray[np.int64]:
+def _by_text(passages: Passages) -> NDArray[np.int64] | None:
+    """The order by score's text, descending, then line; None where the passages stand so."""
     text = passages.score_text
     if (text[1:] < text[:-1]).all():
         # Fixed width, as epicqa writes it: sorting texts takes longer than all else.
-        return np.arange(len(text))
+        return None
     _, code = np.unique(text, return_inverse=True)
     return np.lexsort((passages.line, -code))
 
@@ -78,3 +82,36 @@ def _by_text(passages: Passages) -> NDArray[np.int64]:
 def locate(run: Run, judged: JudgedQuestion, definition: str = "published") -> Located | None:
     """The passages of one question, None where the run has none for it."""
     return next(locate_all(run, [judged], definition))
+
+
+def overlaps(run: Run, judged: Sequence[JudgedQuestion], definition: str = "published") -> list[Problem]:
+    """One warning of all passages in judged contexts that share a sentence with another of their question."""
+    found = [
+        (question, one)
+        for question, one in zip(judged, locate_all(run, judged, definition), strict=True)
+        if one is not None and len(one.position)
+    ]
+    if not found:
+        return []
+    located = [one for _, one in found]
+    length = [len(one.context) for one in located]
+    n_contexts = np.cumsum([0, *(len(question.contexts) for question, _ in found[:-1])])
+    context, first, last = (
+        np.concatenate([getattr(one, name) for one in located]) for name in ("context", "first", "last")
+    )
+    # A number for each judged context of each question; no sentence has a number of 31 bits.
+    group = (np.repeat(n_contexts, length) + context) << 31
+    inside = np.flatnonzero(context >= 0)
+    inside = inside[np.argsort(group[inside] | first[inside])]
+    # The furthest end so far, in this context: those of earlier contexts are lower.
+    reached = np.maximum.accumulate(group[inside] | last[inside])
+    shared = (group[inside] | first[inside])[1:] <= reached[:-1]
+    if not shared.any():
+        return []
+    line = np.concatenate([run.questions[question.question_id].line[one.position] for question, one in found])
+    lines = line[inside[1:][shared]]
+    message = (
+        f"{len(lines)} passages share sentences with another of their question, in judged contexts, from "
+        "this line on, expected each sentence once; epicqa check lists all"
+    )
+    return [Problem(run.path, int(lines.min()), "overlaps", message, fatal=False)]

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
 from epicqa.measures.ideals import ideal_dns_of
-from epicqa.measures.judgments import JudgedQuestion, Judgments
-from epicqa.measures.locate import Located, locate_all
-from epicqa.measures.ndns import DEFINITIONS, Variant, dns_of_all
+from epicqa.measures.judgments import Judgments
+from epicqa.measures.locate import locate_all
+from epicqa.measures.ndns import DEFINITIONS, Placed, Variant, dns_of_all
 from epicqa.measures.tables import shown
 from epicqa.problems import Problem
 from epicqa.questions import kind_of
 from epicqa.runs.check import outline_problems
 from epicqa.runs.model import Run
 
-_NOTHING = Located(*(np.zeros(0, dtype=np.int64),) * 4)
+_NOTHING: Placed = (np.zeros(0, dtype=np.int64),) * 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +90,8 @@ def score_run(
     scored, left_out = scored_questions(run, judgments, questions, complete)
     warnings += left_out
     judged = [judgments.questions[name] for name in scored]
-    located = [one or _NOTHING for one in locate_all(run, judged, definition)]
-    warnings += _overlaps(run, judged, located)
-    totals = dns_of_all(judged, [one.placed for one in located], variants)
+    placed = [one.placed if one else _NOTHING for one in locate_all(run, judged, definition)]
+    totals = dns_of_all(judged, placed, variants)
     best = _ideal_dns(judgments, scored, variants, ideal)
     notes: tuple[str, ...] = ()
     if ideal != "beam":
@@ -109,37 +108,6 @@ def score_run(
         warnings=tuple(warnings),
         notes=notes,
     )
-
-
-def _overlaps(run: Run, judged: Sequence[JudgedQuestion], located: Sequence[Located]) -> list[Problem]:
-    """One warning of all passages in judged contexts that share a sentence with another of their question."""
-    length = [len(one.context) for one in located]
-    n_contexts = np.cumsum([0, *(len(question.contexts) for question in judged[:-1])])
-    context, first, last = (
-        np.concatenate([getattr(one, name) for one in located]) for name in ("context", "first", "last")
-    )
-    # A number for each judged context of each question; no sentence has a number of 31 bits.
-    group = (np.repeat(n_contexts, length) + context) << 31
-    inside = np.flatnonzero(context >= 0)
-    inside = inside[np.argsort(group[inside] | first[inside])]
-    # The furthest end so far, in this context: those of earlier contexts are lower.
-    reached = np.maximum.accumulate(group[inside] | last[inside])
-    shared = (group[inside] | first[inside])[1:] <= reached[:-1]
-    if not shared.any():
-        return []
-    line = np.concatenate(
-        [
-            run.questions[question.question_id].line[one.position]
-            for question, one in zip(judged, located, strict=True)
-            if len(one.position)
-        ]
-    )
-    lines = line[inside[1:][shared]]
-    message = (
-        f"{len(lines)} passages share sentences with another of their question, in judged contexts, from "
-        "this line on, expected each sentence once; epicqa check lists all"
-    )
-    return [Problem(run.path, int(lines.min()), "overlaps", message, fatal=False)]
 
 
 def _ideal_dns(

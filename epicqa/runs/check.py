@@ -122,7 +122,8 @@ def outline_problems(run: Run, depth: int = MAX_DEPTH) -> Iterator[Problem]:
             line = int(np.sort(passages.line)[depth])
             message = f"{question_id}: {len(passages)} passages, expected at most {depth}"
             yield Problem(run.path, line, "depth", message)
-        for i in np.flatnonzero(passages.first_context != passages.last_context).tolist():
+        across = passages.first_context != passages.last_context
+        for i in np.flatnonzero(across).tolist() if across.any() else ():
             name = ":".join(run.sentence_ids(passages, i))
             message = f"{name} spans contexts, expected both ends in one context"
             yield Problem(run.path, int(passages.line[i]), "span", message)

@@ -556,3 +556,25 @@ def test_no_cache_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("EPICQA_CACHE", str(tmp_path / "cache"))
     judgments = judged(tmp_path, {"a-C000": {0: {"N0"}}}, 1)
     assert score_run(write_run(tmp_path, ["a-C000-S000:a-C000-S000"]), judgments).mean("exact") == 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(case=cases(4))
+def test_overlaps_are_counted(folder: Path, case: Case) -> None:
+    from epicqa.measures.locate import overlaps
+
+    judgments = write_judgments(folder, case.annotations, case.nuggets)
+    passages = [
+        f"{a}-S{first:03d}:{b}-S{last:03d}" for (a, first), (b, last), _, _ in case.passages if a == b
+    ]
+    run = write_run(folder, passages)
+    judged = judgments.questions["EQ001"].contexts
+    spans = sorted(
+        (a, first, last) for (a, first), (b, last), _, _ in case.passages if a == b and a in judged
+    )
+    shared = sum(
+        any(other[0] == span[0] and other[2] >= span[1] for other in spans[:i])
+        for i, span in enumerate(spans)
+    )
+    found = overlaps(run, list(judgments.questions.values()))
+    assert [problem.message.partition(" ")[0] for problem in found] == ([str(shared)] if shared else [])
