@@ -35,6 +35,8 @@ DEPTH = 100
 
 Progress = Callable[[str, int, int | None], None]
 
+# Another number where the same recipe gives other weights.
+_METHOD = 1
 _WARM_UP = 0.1
 _SAVE_SECONDS = 20.0
 # How many batches' worth of pairs are looked through to fill one.
@@ -270,7 +272,11 @@ def train_static(
     recipe = recipe or Recipe()
     _check(pairs, recipe)
     base, place = _open_base(recipe.base)
-    key = asdict(recipe) | {"base": base.fingerprint, "training_pairs": fingerprint(pairs)}
+    key = asdict(recipe) | {
+        "method": _METHOD,
+        "base": base.fingerprint,
+        "training_pairs": fingerprint(pairs),
+    }
     teacher = load_encoder(recipe.teacher) if recipe.teacher else None
     if teacher:
         key["teacher"] = teacher.fingerprint
@@ -431,6 +437,10 @@ def _train(
                 _update(state, step, module, optimizer)
                 _write_checkpoint(checkpoint, state, key)
                 saved = time.monotonic()
+    if not step:
+        raise EpicqaError(
+            "no two pairs differ in query and in positive, expected pairs that can be told apart"
+        )
     _update(state, step, module, optimizer)
     return state
 

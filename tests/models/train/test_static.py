@@ -206,6 +206,7 @@ def test_a_text_without_tokens_is_no_trouble(base: Path, tmp_path: Path) -> None
     ("pairs", "change", "why"),
     [
         (PAIRS[:1], {}, "1 different queries"),
+        ([Pair("a", "x"), Pair("b", "x")], {}, "can be told apart"),
         (PAIRS, {"epochs": 0}, "epochs 0"),
         (PAIRS, {"batch_size": 1}, "batch_size 1"),
         (PAIRS, {"learning_rate": 0.0}, "learning_rate 0.0"),
