@@ -23,6 +23,7 @@ from epicqa.cli.scoring import (
 
 if TYPE_CHECKING:
     from epicqa.measures.compare import Comparison
+    from epicqa.runs.model import Run
 
 
 @click.command("compare")
@@ -99,6 +100,7 @@ def compare_command(
 
     paths, position = joined_runs(runs, baseline)
     plan = plan_measures(measures, definition, ideal, qrels=qrels)
+    parsed: list[Run] = []
     groups = []
     if plan.names:
         parsed = refuse_unreadable(context, paths)
@@ -106,7 +108,7 @@ def compare_command(
         warn(answers.warnings)
         groups.append(score_together(parsed, answers, plan, questions))
     if qrels:
-        found, odd = score_documents_of(paths, qrels, plan, questions)
+        found, odd = score_documents_of(parsed or paths, qrels, plan, questions)
         warn(odd)
         groups.append(found)
     # What is odd in the judgments is said of every run.

@@ -101,6 +101,7 @@ def score_command(
 
     plan = plan_measures(measures, definition, ideal, complete, qrels)
     _check(plan, pools, judged_only, ideal_file, report)
+    parsed: list[Run] = []
     runs_scored: list[Run] = []
     answers: list[Judgments] = []
     of_nuggets: list[Scores] = []
@@ -109,7 +110,7 @@ def score_command(
         runs_scored, answers, of_nuggets = _passages(parsed, judgments, plan, questions, pools, judged_only)
     of_documents: list[Scores] = []
     if qrels:
-        of_documents, odd = score_documents_of(runs, qrels, plan, questions)
+        of_documents, odd = score_documents_of(parsed or runs, qrels, plan, questions)
         warn(odd)
     scores = of_nuggets + of_documents
     # What is odd in the judgments is said once, not of every run.

@@ -34,7 +34,7 @@ from epicqa.measures.qrels import MAX_GRADE, Qrels, fields_of, lines_of, named_a
 from epicqa.problems import Problem
 from epicqa.questions import kind_of
 from epicqa.runs.model import Run, RunError
-from epicqa.runs.read import read_run
+from epicqa.runs.read import read_run, written_score
 
 COLUMNS = "topic Q0 document rank score tag"
 
@@ -121,7 +121,7 @@ def read_document_run(path: Path) -> DocumentRun:
             problems.append(Problem(path, number, "columns", message))
             continue
         topic, _, document, rank, score_text, tag = fields
-        score = _number(score_text)
+        score = written_score(score_text.encode())
         if not math.isfinite(score):
             message = f"score {score_text!r}, expected a finite number"
             problems.append(Problem(path, number, "score", message))
@@ -378,11 +378,3 @@ def _scored_topics(
         message = f"no judgments, left out: {', '.join(unjudged)}"
         warnings.append(Problem(run.path, None, "unjudged", message, fatal=False))
     return scored, warnings
-
-
-def _number(text: str) -> float:
-    """The number written, or NaN; Python would also take digits grouped by underscores."""
-    try:
-        return math.nan if "_" in text else float(text)
-    except ValueError:
-        return math.nan

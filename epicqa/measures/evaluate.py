@@ -154,12 +154,12 @@ def score_passages(
 
 
 def score_documents_of(
-    paths: Sequence[Path], qrels: Path, plan: Plan, kind: str | None = None
+    runs: Sequence[Path | Run], qrels: Path, plan: Plan, kind: str | None = None
 ) -> tuple[list[Scores], tuple[Problem, ...]]:
     """The plan's document measures of runs, of passages or of documents; and what is odd in the judgments.
 
     Args:
-        paths: run files.
+        runs: run files; or runs of passages that are read already.
         qrels: document judgments.
         plan: what to compute.
         kind: ``expert``, ``general`` or ``all``; None means the judged questions of the kinds in each run.
@@ -167,13 +167,13 @@ def score_documents_of(
     Raises:
         EpicqaError: a file cannot be read; or as `epicqa.measures.documents.score_documents`.
     """
-    from epicqa.measures.documents import document_run, score_documents
+    from epicqa.measures.documents import collapse, document_run, score_documents
     from epicqa.measures.qrels import named_as, read_qrels
 
     judged = read_qrels(qrels)
     scores = []
-    for path in paths:
-        run = document_run(path)
+    for one in runs:
+        run = collapse(one) if isinstance(one, Run) else document_run(one)
         questions = None if kind is None else of_kind(named_as(judged, run.questions).topics, kind)
         found = score_documents(run, judged, plan.documents, questions, complete=plan.complete)
         scores.append(

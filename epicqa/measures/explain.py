@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
 from epicqa.measures.ideal import Ideal
-from epicqa.measures.judgments import JudgedQuestion
+from epicqa.measures.judgments import JudgedQuestion, nugget_bits
 from epicqa.measures.locate import Located, locate
 from epicqa.measures.ndns import DEFINITIONS, DISCOUNT, Gains, Variant, gains
 from epicqa.measures.nuggets import first_ranks
@@ -201,7 +201,7 @@ def explain(
     if located is None:
         nothing = np.zeros(0, dtype=np.int64)
         located = Located(nothing, nothing, nothing, nothing)
-    found = gains(judged, located.context, located.first, located.last, [variant])
+    found = gains(judged, *located.placed, [variant])
     running = (found.gain[0] / DISCOUNT[found.rank]).cumsum()
     total = float(running[-1]) if len(running) else 0.0
     ideal_passages = _ideal_passages(names, ideal, best, depth)
@@ -227,7 +227,7 @@ def explain(
         ideal=ideal_passages,
         nuggets=_fates(
             names,
-            first_ranks(judged, located.context, located.first, located.last),
+            first_ranks(judged, *located.placed),
             first_ranks(judged, ideal.context, ideal.first, ideal.last),
         ),
     )
@@ -247,11 +247,6 @@ def variant_of(definition: str, measure: str) -> Variant:
     return variants[measure]
 
 
-def _bits(mask: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Positions of a row's nuggets, ascending."""
-    return np.flatnonzero(np.unpackbits(mask.astype("<u8").view(np.uint8), bitorder="little"))
-
-
 class _Names:
     """A judged question's contexts and nuggets by position."""
 
@@ -261,10 +256,11 @@ class _Names:
         self.nuggets = [Nugget(nugget_id, text) for nugget_id, text in judged.nuggets.items()]
 
     def ids(self, mask: NDArray[np.uint64]) -> tuple[str, ...]:
-        return tuple(self.nuggets[i].nugget_id for i in _bits(mask).tolist())
+        return tuple(nugget.nugget_id for nugget in self.of(mask))
 
     def of(self, mask: NDArray[np.uint64]) -> tuple[Nugget, ...]:
-        return tuple(self.nuggets[i] for i in _bits(mask).tolist())
+        bits = nugget_bits(mask[None], len(self.nuggets))[0]
+        return tuple(self.nuggets[i] for i in np.flatnonzero(bits).tolist())
 
     def sentence_id(self, context: int, number: int) -> str:
         return _sentence_id(self.contexts[context], number)
@@ -382,10 +378,10 @@ def _fates(
 ) -> tuple[NuggetFate, ...]:
     judged = names.judged
     context = np.repeat(np.arange(len(judged.contexts)), np.diff(judged.context_first))
+    states = nugget_bits(judged.mask, len(names.nuggets))
     fates = []
     for i, nugget in enumerate(names.nuggets):
-        states = judged.mask[:, i // 64] >> np.uint64(i % 64) & np.uint64(1)
-        rows = np.flatnonzero(states).tolist()
+        rows = np.flatnonzero(states[:, i]).tolist()
         places = tuple(
             names.sentence_id(int(context[row]), int(judged.number[row])) for row in rows[:MAX_PLACES]
         )

@@ -110,6 +110,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, known: dict[str, Any]) -> None:
+    # Not `files.replacing`: what a crash loses is only searched again, so nothing waits for the disk.
     content = orjson.dumps(known)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

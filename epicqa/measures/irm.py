@@ -39,18 +39,15 @@ from ir_measures.measures import ParamInfo, registry
 from ir_measures.providers.base import Any as AnyValue
 from ir_measures.providers.base import Choices
 from ir_measures.util import QrelsConverter, RunConverter
-from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
 from epicqa.ids import parse_passage_id, parse_sentence_id
 from epicqa.measures.ideal import SEARCHES, ideal_of
-from epicqa.measures.judgments import JudgedQuestion, Judgments, pack_question
+from epicqa.measures.judgments import JudgedQuestion, Judgments, nugget_bits, pack_question
 from epicqa.measures.locate import locate_all
-from epicqa.measures.ndns import DEFINITIONS, MAX_RANK, Variant, dns
+from epicqa.measures.ndns import DEFINITIONS, MAX_RANK, Placed, Variant, dns
 from epicqa.measures.nuggets import nugget_recall
 from epicqa.runs.model import Run
-
-Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 _CUTOFF = {"dtype": int, "choices": range(1, MAX_RANK + 1), "default": MAX_RANK}
 
@@ -133,8 +130,9 @@ def qrel_rows(judgments: Judgments) -> Iterator[Qrel]:
         for context_id, i in question.contexts.items():
             of_context = slice(question.context_first[i], question.context_first[i + 1])
             numbers = question.number[of_context].tolist()
-            for number, bits in zip(numbers, question.mask[of_context].tolist(), strict=True):
-                for nugget in _set_bits(bits):
+            states = nugget_bits(question.mask[of_context], len(nuggets))
+            for number, flags in zip(numbers, states, strict=True):
+                for nugget in np.flatnonzero(flags).tolist():
                     yield Qrel(question.question_id, f"{context_id}-S{number:03d}", 1, nuggets[nugget])
             # Annotated sentences that state nothing and lie further out than those that do.
             for number in question.context_range[i].tolist():
@@ -200,7 +198,7 @@ class _Evaluator(providers.Evaluator):
             for measure in self.measures:
                 yield Metric(query_id, measure, self._value(measure, query_id, located))
 
-    def _value(self, measure: Measure, query_id: Any, located: Mapping[str, Columns]) -> float:
+    def _value(self, measure: Measure, query_id: Any, located: Mapping[str, Placed]) -> float:
         question = self.questions[query_id]
         depth = measure["cutoff"]
         if measure.NAME == NuggetRecall.NAME:
@@ -235,7 +233,7 @@ def _questions(rows: Iterable[Any]) -> dict[Any, JudgedQuestion]:
     }
 
 
-def _columns(question: JudgedQuestion, passages: Sequence[str], definition: str) -> Columns:
+def _columns(question: JudgedQuestion, passages: Sequence[str], definition: str) -> Placed:
     """Context, first and last sentence of passages, read as `epicqa.measures.locate` reads a run's."""
     rows = []
     for passage in passages:
@@ -249,13 +247,6 @@ def _columns(question: JudgedQuestion, passages: Sequence[str], definition: str)
         rows.append((context, first.sentence, last.sentence))
     table = np.array(rows, dtype=np.int64).reshape(-1, 3)
     return table[:, 0], table[:, 1], table[:, 2]
-
-
-def _set_bits(words: Sequence[int]) -> Iterator[int]:
-    for i, word in enumerate(words):
-        for bit in range(64):
-            if word >> bit & 1:
-                yield 64 * i + bit
 
 
 @contextlib.contextmanager

@@ -178,3 +178,10 @@ def pack_question(
     for column in columns:
         digest.update(column.astype(column.dtype.newbyteorder("<")).tobytes())
     return JudgedQuestion(question_id, nuggets, contexts, *columns, digest.hexdigest())
+
+
+def nugget_bits(mask: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
+    """Masks as flags: bool[n, count] out of uint64[n, words], a column a nugget."""
+    octets = np.ascontiguousarray(mask.astype("<u8")).view(np.uint8)
+    bits = np.unpackbits(octets, axis=1, bitorder="little")[:, :count]
+    return bits.astype(np.bool_)

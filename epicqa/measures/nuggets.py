@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from epicqa.errors import EpicqaError
 from epicqa.measures.ideals import ideals_of
-from epicqa.measures.judgments import JudgedQuestion, Judgments
+from epicqa.measures.judgments import JudgedQuestion, Judgments, nugget_bits
 from epicqa.measures.locate import locate, locate_all
 from epicqa.measures.ndns import MAX_RANK, dns, gains
 from epicqa.measures.score import scored_questions
@@ -121,8 +121,7 @@ def score_nuggets(
         elif measure.NAME == irm.NuggetRecall.NAME:
             for i, located in enumerate(locate_all(run, judged)):
                 if located is not None:
-                    columns = (located.context, located.first, located.last)
-                    values[str(measure)][i] = nugget_recall(judged[i], *columns, measure["cutoff"])
+                    values[str(measure)][i] = nugget_recall(judged[i], *located.placed, measure["cutoff"])
         elif measure.NAME in DIVERSITY:
             key = (measure.params.get("alpha", 0.5), measure.params.get("beta", 0.5), measure["rel"])
             diverse.setdefault(key, []).append(measure)
@@ -171,7 +170,7 @@ def first_ranks(
         Nugget id -> rank, in the order of the question's nuggets; those that no sentence states are there.
     """
     found = gains(question, context, first, last)
-    row, nugget = np.nonzero(_bits(found.new, len(question.nuggets)))
+    row, nugget = np.nonzero(nugget_bits(found.new, len(question.nuggets)))
     rank_of = dict(zip(nugget.tolist(), (found.rank[row] + 1).tolist(), strict=True))
     return {nugget_id: rank_of.get(i) for i, nugget_id in enumerate(question.nuggets)}
 
@@ -217,8 +216,7 @@ def _ndns(run: Run, judgments: Judgments, scored: Sequence[str], measure: Measur
     values = np.zeros(len(scored))
     for i, located in enumerate(locate_all(run, judged, variant.definition)):
         if located is not None:
-            columns = (located.context, located.first, located.last)
-            values[i] = dns(judged[i], *columns, [variant], depth)[0]
+            values[i] = dns(judged[i], *located.placed, [variant], depth)[0]
     best = [row[0].dns for row in ideals_of(judgments, scored, [variant], measure["ideal"], depth)]
     return values / np.array(best)
 
@@ -233,7 +231,7 @@ def _diversity(
 
     qrels = [
         Qrel("1", _name(sentence), 1, str(nugget))
-        for sentence, nugget in np.argwhere(_bits(question.mask, len(question.nuggets))).tolist()
+        for sentence, nugget in np.argwhere(nugget_bits(question.mask, len(question.nuggets))).tolist()
     ]
     ranking = _ranking(run, passages, question, need)
     rows = [
@@ -268,13 +266,6 @@ def _ranking(run: Run, passages: Passages, question: JudgedQuestion, most: int) 
     known[known] = key[at[known]] == wanted[known]
     # What stands below the last sentence with a nugget changes no measure.
     return np.where(known, at, -1)[: int(np.flatnonzero(known)[-1]) + 1 if known.any() else 1]
-
-
-def _bits(mask: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
-    """bool[n, count] out of uint64[n, words]."""
-    octets = np.ascontiguousarray(mask.astype("<u8")).view(np.uint8)
-    bits = np.unpackbits(octets, axis=1, bitorder="little")[:, :count]
-    return bits.astype(np.bool_)
 
 
 def _name(sentence: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicqa.measures.ideals import ideals_of
-from epicqa.measures.judgments import JudgedQuestion, Judgments
+from epicqa.measures.judgments import JudgedQuestion, Judgments, nugget_bits
 from epicqa.measures.locate import Located, locate_all
 from epicqa.measures.ndns import DEFINITIONS, MAX_RANK, Variant, gains
 from epicqa.measures.nuggets import first_ranks
@@ -125,12 +125,11 @@ def _found_by(
         if located is None:
             first[question.question_id] = dict.fromkeys(question.nuggets)
             continue
-        columns = (located.context, located.first, located.last)
-        found = gains(question, *columns, [variant])
+        found = gains(question, *located.placed, [variant])
         stated = np.bitwise_count(np.bitwise_or.reduce(question.mask, axis=0)).sum()
         new = np.bitwise_count(found.new).sum(axis=1)
         share += np.bincount(found.rank, weights=new, minlength=MAX_RANK).cumsum() / stated
-        first[question.question_id] = first_ranks(question, *columns)
+        first[question.question_id] = first_ranks(question, *located.placed)
         depth = max(depth, len(located.position))
         whole = located.first <= located.last
         if run is not None:
@@ -248,9 +247,7 @@ def first_rank_table(material: Material) -> Table:
 def nuggets_of(material: Material, question_id: str) -> Table:
     """A question's nuggets that some sentence states, titled with how many were found."""
     question = material.judgments.questions[question_id]
-    stated = np.bitwise_or.reduce(question.mask, axis=0)
-    # Bits of the nuggets in their order.
-    bits = np.unpackbits(stated.astype("<u8").view(np.uint8), bitorder="little")[: len(question.nuggets)]
+    bits = np.logical_or.reduce(nugget_bits(question.mask, len(question.nuggets)), axis=0)
     rankings = [one.first.get(question_id, {}) for one in (*material.found, material.ideal)]
     rows: list[tuple[Cell, ...]] = [
         (nugget_id, text, *(ranks.get(nugget_id) for ranks in rankings))

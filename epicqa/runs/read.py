@@ -166,7 +166,7 @@ def _line_by_line(path: Path, data: bytes, problems: list[Problem], notes: list[
         if not _INTEGER.fullmatch(rank_text):
             message = f"rank {_quoted(rank_text)}, expected a whole number"
             problems.append(Problem(path, number, "rank", message))
-        score = _score(score_text)
+        score = written_score(score_text)
         if not math.isfinite(score):
             message = f"score {_quoted(score_text)}, expected a finite number"
             problems.append(Problem(path, number, "score", message))
@@ -194,7 +194,7 @@ def _quoted(text: bytes) -> str:
     return repr(text.decode() if len(text) <= 40 else f"{text[:40].decode(errors='ignore')}...")
 
 
-def _score(text: bytes) -> float:
+def written_score(text: bytes) -> float:
     """The number written, or NaN; Python would also take digits grouped by underscores."""
     try:
         return math.nan if b"_" in text else float(text)
