@@ -1,0 +1,102 @@
+"""Write what the reranker that ships was trained on: ``python -m benchmarks.quality.reranking OUT [DATA]``.
+
+OUT gets ``reranker.jsonl``, some pairs of each source that ``benchmarks.quality.data`` reads, its
+``reranker.sources.json`` for the model card, and ``collection.jsonl``, documents to take hard negatives from.
+Neither holds anything that ``data`` leaves out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import lzma
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.options import DATA
+from benchmarks.quality.data import SEED, LeftOut, covidqa, left_out, sentences, sources
+from epicqa.files import replacing, write_bytes
+from epicqa.models.train.pairs import Pair, write_pairs
+
+A_QUERY = {"covidqa.train.jsonl": 3, "pubmedqa.jsonl": 1, "scifact.jsonl": 2, "cord19.jsonl": 1}
+"""Pairs of a query at most, by file of ``data``."""
+
+QUERIES = {"cord19.jsonl": 600}
+"""Queries of a source at most."""
+
+BODIES = 3
+"""Of so many papers of ``comm_use_subset``, one is taken with its body, the others with their abstracts."""
+
+
+def some_pairs(pairs: Iterable[Pair], a_query: int, queries: int | None) -> list[Pair]:
+    """At most so many pairs a query, of at most so many queries, drawn by seed, in their order."""
+    by_query: dict[str, list[Pair]] = defaultdict(list)
+    for pair in dict.fromkeys(pairs):
+        by_query[pair.query].append(pair)
+    draw = np.random.default_rng(SEED)
+    chosen = list(by_query.values())
+    if queries is not None and queries < len(chosen):
+        chosen = [chosen[place] for place in np.sort(draw.choice(len(chosen), queries, replace=False))]
+    found = []
+    for own in chosen:
+        count = min(a_query, len(own))
+        found += [own[place] for place in np.sort(draw.choice(len(own), count, replace=False))]
+    return found
+
+
+def documents(data: Path, out: LeftOut) -> Iterator[dict[str, Any]]:
+    """Plain documents of COVID-QA's training articles, SciFact, PubMedQA and ``comm_use_subset``."""
+    for article in covidqa(data)[0]:
+        text = " ".join(article.sentences)
+        yield {"id": f"covidqa-{article.article_id}", "title": article.title, "text": text}
+    with gzip.open(data / "scifact" / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for record in map(json.loads, lines):
+            if not out.holds([str(record["doc_id"])], [record["title"], *record["abstract"]]):
+                text = " ".join(record["abstract"])
+                yield {"id": f"scifact-{record['doc_id']}", "title": record["title"], "text": text}
+    with gzip.open(data / "pairs" / "pubmedqa" / "ori_pqal.json.gz") as handle:
+        for pmid, record in json.load(handle).items():
+            text = "\n\n".join([*record["CONTEXTS"], record["LONG_ANSWER"]])
+            yield {"id": f"pubmedqa-{pmid}", "text": text}
+    path = data / "cord19" / "fulltext" / "cord19_2020-03-13.comm_use_subset.jsonl.xz"
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        for number, paper in enumerate(map(json.loads, lines)):
+            parts = paper["abstract"] + (paper["body_text"] if number % BODIES == 0 else [])
+            text = "\n\n".join(" ".join(part["text"].split()) for part in parts).strip()
+            title = " ".join((paper["title"] or "").split())
+            names = (paper["paper_id"], paper["paper_id"][:8], paper["cord_uid"])
+            if text and not out.holds(names, [title, *sentences(text)]):
+                yield {"id": paper["paper_id"], "title": title, "text": text}
+
+
+def main() -> None:
+    found = argparse.ArgumentParser(description=__doc__)
+    found.add_argument("out", type=Path)
+    found.add_argument("data", nargs="?", type=Path, default=DATA, help="the real data (%(default)s)")
+    arguments = found.parse_args()
+    there = sources(arguments.data)
+    pairs: list[Pair] = []
+    lines = []
+    for name, a_query in A_QUERY.items():
+        own = some_pairs(there[name].pairs(), a_query, QUERIES.get(name))
+        pairs += own
+        lines.append(f"{there[name].name} ({there[name].licence}): {len(own):,} pairs")
+        print(f"{name:<22} {len(own):>6,} pairs  {there[name].licence}")
+    write_pairs(arguments.out / "reranker.jsonl", pairs)
+    listed = {"reranker.jsonl": {"source": "; ".join(lines), "licence": "see each source"}}
+    write_bytes(arguments.out / "reranker.sources.json", (json.dumps(listed, indent=1) + "\n").encode())
+    out = left_out(arguments.data, covidqa(arguments.data)[1])
+    count = 0
+    with replacing(arguments.out / "collection.jsonl") as temporary, temporary.open("wb") as handle:
+        for count, document in enumerate(documents(arguments.data, out), start=1):
+            handle.write(json.dumps(document, ensure_ascii=False).encode() + b"\n")
+    print(f"{'collection.jsonl':<22} {count:>6,} documents")
+
+
+if __name__ == "__main__":
+    main()
