@@ -81,21 +81,22 @@ def main() -> None:
     arguments = found.parse_args()
     there = sources(arguments.data)
     pairs: list[Pair] = []
-    lines = []
+    told = []
     for name, a_query in A_QUERY.items():
         own = some_pairs(there[name].pairs(), a_query, QUERIES.get(name))
         pairs += own
-        lines.append(f"{there[name].name} ({there[name].licence}): {len(own):,} pairs")
+        told.append(f"{there[name].name} ({there[name].licence}): {len(own):,} pairs")
         print(f"{name:<22} {len(own):>6,} pairs  {there[name].licence}")
     write_pairs(arguments.out / "reranker.jsonl", pairs)
-    listed = {"reranker.jsonl": {"source": "; ".join(lines), "licence": "see each source"}}
+    listed = {"reranker.jsonl": {"source": "; ".join(told), "licence": "see each source"}}
     write_bytes(arguments.out / "reranker.sources.json", (json.dumps(listed, indent=1) + "\n").encode())
     out = left_out(arguments.data, covidqa(arguments.data)[1])
-    count = 0
     with replacing(arguments.out / "collection.jsonl") as temporary, temporary.open("wb") as handle:
-        for count, document in enumerate(documents(arguments.data, out), start=1):
-            handle.write(json.dumps(document, ensure_ascii=False).encode() + b"\n")
-    print(f"{'collection.jsonl':<22} {count:>6,} documents")
+        lines = (
+            json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in documents(arguments.data, out)
+        )
+        handle.writelines(lines)
+    print("collection.jsonl")
 
 
 if __name__ == "__main__":

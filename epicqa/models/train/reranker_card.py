@@ -1,6 +1,22 @@
-"""The text of a trained reranker's model card."""
+"""A trained reranker's model card."""
 
-CARD = """\
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from epicqa.models.places import fingerprint as model_fingerprint
+from epicqa.models.train.pairs import fingerprint
+from epicqa.models.train.reranker_network import CLIP, WEIGHT_DECAY
+
+if TYPE_CHECKING:
+    from epicqa.models.train.reranker_result import Trained
+    from epicqa.models.train.reranker_run import Run
+
+_CARD = """\
 ---
 {license}base_model: {base}
 library_name: sentence-transformers
@@ -44,3 +60,61 @@ into a number of steps at the start; to repeat such a training, give that number
 - Trained against negatives that a search found and nobody read: some of them are answers.
 - It says whether a passage is on the question, not whether what the passage says is true.
 """
+
+
+def card_of(run: Run, trained: Trained, weights: str, notes: Sequence[str], command: str) -> str:
+    """The card of a training that ended.
+
+    Args:
+        run: the training.
+        trained: what it came to.
+        weights: SHA-256 of the model's weights.
+        notes: lines on the data and their licences.
+        command: the command that makes the model; empty: none is shown.
+    """
+    recipe = run.recipe
+    figures = ["No pairs were held out."]
+    if trained.curve:
+        negatives = np.mean([len(pair.negatives) for pair in run.held_out])
+        figures = [
+            f"MRR of {len(run.held_out):,} held-out positives, each among {negatives:.0f} hard negatives in "
+            f"the mean; the weights of step {trained.best_step:,} were kept:",
+            "",
+            "| step | MRR |",
+            "|---|---|",
+            *(f"| {step:,} | {mrr:.4f} |" for step, mrr in trained.curve),
+        ]
+    machine = "a GPU" if run.network.device == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
+    precision = str(run.network.precision).removeprefix("torch.")
+    return _CARD.format(
+        name=trained.folder.resolve().name,
+        base=_shown(recipe.base),
+        license="license: apache-2.0\n" if recipe.base == "minilm" else "",
+        base_fingerprint=model_fingerprint(run.network.base),
+        command="\n```\n{}\n```\n".format(command.replace("`", "'")) if command else "",
+        teacher=recipe.teacher or "none",
+        loss=recipe.loss,
+        pairs=len(run.pairs),
+        held=len(run.held_out),
+        negatives=recipe.negatives,
+        pairs_fingerprint=fingerprint(run.pairs),
+        steps=trained.steps,
+        planned=trained.planned,
+        batch=recipe.batch,
+        seen=trained.seen,
+        minutes=trained.seconds / 60,
+        machine=f"{machine}, {precision}",
+        learning_rate=recipe.learning_rate,
+        warmup=recipe.warmup,
+        decay=WEIGHT_DECAY,
+        clip=CLIP,
+        max_length=recipe.max_length,
+        seed=recipe.seed,
+        weights=weights,
+        notes="\n".join(f"- {' '.join(note.split())}" for note in notes) or "The caller named none.",
+        figures="\n".join(figures),
+    )
+
+
+def _shown(base: str) -> str:
+    return "sentence-transformers/all-MiniLM-L6-v2" if base == "minilm" else base
