@@ -20,6 +20,9 @@ from epicqa.jsonfiles import read_json, read_text
 Retriever = Literal["bm25", "dense", "hybrid"]
 Fields = Literal["question", "query", "background", "question+query", "all"]
 Fusion = Literal["rrf", "minmax"]
+Diversity = Literal["mmr", "novelty", "none"]
+Backend = Literal["auto", "torch", "openvino"]
+Audience = Literal["expert", "general"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,20 @@ class Config:
         dense_weight: the dense ranking's share in it, 0 to 1.
         context_weight: weight of the other sentences of a sentence's context, see ``retrieve.context``.
         pool: sentences that a retriever gives.
-        max_sentences: of a passage.
-        diversity: MMR's weight of novelty, 0 (off) to 1; None: the default where there are vectors.
-        reranker: cross-encoder, by name or path; None: off.
-        rerank_depth: passages that it scores.
-        rerank_seconds: clock budget a question; None: none.
+        max_sentences: of a passage; it is longer than one where that is expected to gain.
+        reranker: cross-encoder, by name or path: epicqa is the one that comes with the package; or none.
+        backend: what computes its scores, torch or openvino; auto takes the faster on this machine.
+        bi_encoder: encoder whose vectors of question and passages are compared, by name or path; or none.
+        rerank_fields: which texts of a question the two are given.
+        rerank_depth: passages that they score.
+        audience: whom the passages are for: of two that answer as well, the public gets the one in plainer
+            words, experts the one in the field's own; None makes no difference.
+        first_weight, bi_encoder_weight, cross_encoder_weight, length_weight: of retrieval's scores, of the
+            two models', and of a passage's length, in the sum that passages are reranked by.
+        budget: seconds for reranking all questions, spent on them evenly; None: no limit.
+        diversity: order in which each passage is to say something new: mmr, novelty or none; None takes
+            novelty after a bi-encoder, mmr where the index has vectors, else none.
+        mmr_weight: MMR's weight of novelty against relevance, 0 to 1.
         source_run: another system's run to rerank and diversify instead of retrieving.
     """
 
@@ -69,10 +81,19 @@ class Config:
     context_weight: float = 0.4
     pool: int = 2000
     max_sentences: int = 1
-    diversity: float | None = None
-    reranker: str | None = None
-    rerank_depth: int = 100
-    rerank_seconds: float | None = None
+    reranker: str = "epicqa"
+    backend: Backend = "auto"
+    bi_encoder: str = "minilm"
+    rerank_fields: Fields = "question"
+    rerank_depth: int = 200
+    audience: Audience | None = None
+    first_weight: float = 1.0
+    bi_encoder_weight: float = 2.0
+    cross_encoder_weight: float = 1.0
+    length_weight: float = 1.0
+    budget: float | None = None
+    diversity: Diversity | None = None
+    mmr_weight: float = 0.3
     source_run: str | None = None
 
     def __post_init__(self) -> None:
@@ -89,9 +110,6 @@ class Config:
                 raise EpicqaError(f"{name} is {value}, expected {low} to {high}")
 
 
-DIVERSITY = 0.3
-"""MMR's weight of novelty where the index has vectors and nothing else is asked for."""
-
 _LIMITS: dict[str, tuple[float, float]] = {
     "depth": (1, 1000),
     "k1": (0, 100),
@@ -100,9 +118,13 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "context_weight": (0, 10),
     "pool": (1, 1_000_000),
     "max_sentences": (1, 100),
-    "diversity": (0, 1),
     "rerank_depth": (1, 1000),
-    "rerank_seconds": (0, 1e9),
+    "first_weight": (0, 100),
+    "bi_encoder_weight": (0, 100),
+    "cross_encoder_weight": (0, 100),
+    "length_weight": (0, 100),
+    "budget": (0, 1e9),
+    "mmr_weight": (0, 1),
 }
 
 

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epicqa.config import DIVERSITY, Config, Retriever
+from epicqa.config import Config, Diversity, Retriever
 from epicqa.errors import EpicqaError
 from epicqa.index.build import Index
 from epicqa.questions import Question
-from epicqa.rank.diversity import mmr, passage_vectors
+from epicqa.rank.bi_encoder import bi_encoder_scores
+from epicqa.rank.blend import Scorer, joined, rerank
+from epicqa.rank.budget import Budget
+from epicqa.rank.cross_encoder import cross_encoder_scores
+from epicqa.rank.diversity import ORDERS, passage_vectors
+from epicqa.rank.length import length_scores
 from epicqa.rank.passages import fill, grow, without_overlaps
+from epicqa.rank.probability import probabilities
+from epicqa.rank.readability import AUDIENCES, plainness_scores
 from epicqa.ranking import Ranking
 from epicqa.retrieve.context import support
 from epicqa.retrieve.fuse import fuse
 
 if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder
+    from epicqa.models.backends import Loaded
+    from epicqa.models.encoder import Encoder
 
 BATCH = 16
 """Questions retrieved together."""
 
+_PROBE = 16
+
 MOST_CANDIDATES = 4000
-"""Passages that MMR chooses from at most; it compares each with each in memory."""
+"""Passages to put in an order of diversity at most; MMR compares each with each in memory."""
+
+MOST_PASSAGES = 1000
+"""Passages so ordered, whatever the depth, so that a shorter answer is the beginning of a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +62,21 @@ def settle(config: Config, index: Index) -> tuple[Config, list[str]]:
     """The configuration with every choice made that depends on the index, and notes on what had to give.
 
     Raises:
-        EpicqaError: it asks for vectors that the index does not have.
+        EpicqaError: it asks for vectors that nothing gives.
     """
     notes = []
+    compared = config.bi_encoder != "none"
     if not index.has_vectors:
         lacking = f"index {index.name!r} has no vectors (built with --dense none)"
         if config.retriever in ("dense", "hybrid"):
             raise EpicqaError(f"{lacking}, expected --retriever bm25 or another index")
-        if config.diversity:
-            raise EpicqaError(f"{lacking}, expected --diversity 0 or another index")
-        notes.append(f"{lacking}: MMR is off, and depth is filled by what BM25 finds")
+        if config.diversity not in (None, "none") and not compared:
+            raise EpicqaError(f"{lacking}, expected --diversity none, a --bi-encoder or another index")
+        notes.append(f"{lacking}: sentences are found by BM25 alone, and depth is filled by what it finds")
     best: Retriever = "hybrid" if index.has_vectors else "bm25"
+    new: Diversity = "novelty" if compared else "mmr" if index.has_vectors else "none"
     return replace(
-        config,
-        index=index.name,
-        retriever=config.retriever or best,
-        diversity=(DIVERSITY if index.has_vectors else 0.0) if config.diversity is None else config.diversity,
+        config, index=index.name, retriever=config.retriever or best, diversity=config.diversity or new
     ), notes
 
 
@@ -93,18 +105,25 @@ class Pipeline:
         """
         reached = reached or {}
         if given is not None:
-            for question in questions:
-                ranking = given.get(question.question_id)
-                if ranking is not None:
-                    yield self._finish(question, without_overlaps(ranking), reached)
-            return
+            asked = [question for question in questions if question.question_id in given]
+            rankings = (without_overlaps(given[question.question_id]) for question in asked)
+            found: Iterable[tuple[Question, Ranking]] = zip(asked, rankings, strict=True)
+        else:
+            asked = list(questions)
+            found = self._retrieved(asked)
+        seconds = self.config.budget
+        budget = Budget(float("inf") if seconds is None else seconds, len(asked))
+        for question, passages in found:
+            depth = reached.get(question.question_id)
+            yield self._ranked(question, passages, budget, depth, given is None)
+
+    def _retrieved(self, questions: Sequence[Question]) -> Iterator[tuple[Question, Ranking]]:
         for start in range(0, len(questions), BATCH):
             batch = questions[start : start + BATCH]
-            for question, passages in zip(batch, self._retrieve(batch), strict=True):
-                yield self._finish(question, self._filled(question, passages), reached)
+            yield from zip(batch, self._retrieve(batch), strict=True)
 
     def _retrieve(self, questions: Sequence[Question]) -> list[Ranking]:
-        """Passages that may answer, best first, enough to cut."""
+        """Single sentences that may answer, best first, enough to cut."""
         config, store = self.config, self.index.store
         depth = max(config.pool, config.depth)
         if config.retriever == "bm25":
@@ -115,10 +134,7 @@ class Pipeline:
             weights = (1 - config.dense_weight, config.dense_weight)
             pairs = zip(self._bm25(questions, depth), self._dense(questions, depth), strict=True)
             sentences = [fuse(pair, weights, config.fusion) for pair in pairs]
-        return [
-            grow(support(ranking, store, config.context_weight), store, config.max_sentences)
-            for ranking in sentences
-        ]
+        return [support(ranking, store, config.context_weight) for ranking in sentences]
 
     def _bm25(self, questions: Sequence[Question], depth: int) -> list[Ranking]:
         from epicqa.retrieve.bm25 import Rm3, bm25_search
@@ -141,40 +157,96 @@ class Pipeline:
         texts = [query_text(question, self.config.dense_fields) for question in questions]
         return dense_search(self.index.vectors, self.index.encoder, texts, depth)
 
-    def _filled(self, question: Question, passages: Ranking) -> Ranking:
-        """Enough passages for the depth, wherever there are so many and vectors can rank those not found."""
-        if len(passages) < self.config.depth and self.index.has_vectors:
-            passages = fill(passages, self._nearest(question), self.config.depth)
-        return _parted(passages, self.config.depth)
+    def _ranked(
+        self, question: Question, passages: Ranking, budget: Budget, replayed: int | None, own: bool
+    ) -> Answer:
+        """Passages from first ranking to last.
 
-    def _finish(self, question: Question, passages: Ranking, reached: Mapping[str, int]) -> Answer:
-        config = self.config
+        Args:
+            question: what they answer.
+            passages: as they were retrieved, best first.
+            budget: time for reranking.
+            replayed: depth to rerank to whatever the budget says, None: ask the budget.
+            own: they are single sentences that this pipeline found, to make longer and to fill up.
+        """
+        config, store = self.config, self.index.store
+        kept: dict[str, NDArray[np.float32]] = {}
+        with budget.spending():
+            scorers = self._scorers(kept)
         scored: int | None = None
-        if config.reranker:
-            passages, scored = self._rerank(question, passages, reached)
-        if config.diversity and len(passages) > 1:
-            passages = passages[: max(min(config.pool, MOST_CANDIDATES), config.depth)]
-            rows = _rows(passages)
-            vectors = passage_vectors(passages, rows, self.index.vectors.reconstruct(rows))
-            passages = mmr(passages, vectors, config.diversity, config.depth)
-        return Answer(question.question_id, passages[: config.depth], scored)
+        if scorers:
+            passages, scored = self._rerank(question, passages, scorers, budget, replayed)
+        spread = self._diverse(passages, kept, scored or 0)
+        if own:
+            if config.max_sentences > 1:
+                likely = dict(zip(passages.first.tolist(), probabilities(passages).tolist(), strict=True))
+                spread = grow(spread, store, config.max_sentences, likely)
+            if len(spread) < config.depth and self.index.has_vectors:
+                spread = fill(spread, self._nearest(question), config.depth)
+            spread = _parted(spread, config.depth)
+        return Answer(question.question_id, spread[: config.depth], scored)
 
     def _rerank(
-        self, question: Question, passages: Ranking, reached: Mapping[str, int]
+        self,
+        question: Question,
+        passages: Ranking,
+        scorers: Sequence[tuple[float, Scorer]],
+        budget: Budget,
+        replayed: int | None,
     ) -> tuple[Ranking, int]:
-        from epicqa.rank.cross_encoder import rerank
+        """The passages as the scorers have them, and how many were scored."""
+        text = query_text(question, self.config.rerank_fields)
 
+        def scored(depth: int) -> Ranking:
+            return rerank(passages, text, self.passage_text, scorers, depth, self.config.first_weight)
+
+        if replayed is not None:
+            return scored(replayed), min(replayed, len(passages))
+        if self.config.budget and not budget.timed:
+            # The first passages that a model sees take longer than those that follow.
+            with budget.spending():
+                scored(_PROBE)
+            with budget.scoring(min(_PROBE, len(passages))):
+                scored(_PROBE)
+        depth = min(budget.depth(self.config.rerank_depth), len(passages))
+        with budget.scoring(depth):
+            return scored(depth), depth
+
+    def _scorers(self, kept: dict[str, NDArray[np.float32]]) -> list[tuple[float, Scorer]]:
+        """What passages are reranked by; ``kept`` gets the bi-encoder's vectors of their texts."""
         config = self.config
-        assert config.reranker
-        replayed = reached.get(question.question_id)
-        return rerank(
-            passages,
-            question.question,
-            self.passage_text,
-            _cross_encoder(config.reranker),
-            depth=config.rerank_depth if replayed is None else replayed,
-            seconds=config.rerank_seconds if replayed is None else None,
-        )
+        found: list[tuple[float, Scorer]] = []
+        if config.bi_encoder != "none":
+            encoder = _encoder(config.bi_encoder)
+            found.append((config.bi_encoder_weight, partial(bi_encoder_scores, encoder, kept=kept)))
+        if config.reranker != "none":
+            loaded = _cross_encoder(config.reranker, config.backend)
+            found.append((config.cross_encoder_weight, partial(cross_encoder_scores, loaded)))
+        if found:
+            found.append((config.length_weight, length_scores))
+            if config.audience:
+                found.append((AUDIENCES[config.audience], plainness_scores))
+        return found
+
+    def _diverse(self, passages: Ranking, kept: dict[str, NDArray[np.float32]], scored: int) -> Ranking:
+        """Passages in an order in which each says something new; those beyond the first follow as they were.
+
+        They are compared by the bi-encoder's vectors as far as it went, without one by the index's.
+        """
+        order = ORDERS.get(str(self.config.diversity))
+        if order is None:
+            return passages
+        if kept:
+            head = passages[:scored]
+            spans = zip(head.first.tolist(), head.last.tolist(), strict=True)
+            vectors = np.stack([kept[self.passage_text(first, last)] for first, last in spans])
+        elif self.index.has_vectors and len(passages):
+            head = passages[: max(min(self.config.pool, MOST_CANDIDATES), self.config.depth)]
+            rows = _rows(head)
+            vectors = passage_vectors(head, rows, self.index.vectors.reconstruct(rows))
+        else:
+            return passages
+        return joined(order(self.config, head, vectors, MOST_PASSAGES), passages[len(head) :])
 
     def _nearest(self, question: Question) -> Iterator[int]:
         """Every sentence of the collection, the nearest to the question first."""
@@ -194,10 +266,17 @@ class Pipeline:
 
 
 @cache
-def _cross_encoder(name: str) -> CrossEncoder:
-    from epicqa.models.resolve import load_cross_encoder
+def _encoder(name: str) -> Encoder:
+    from epicqa.models.resolve import load_encoder
 
-    return load_cross_encoder(name)
+    return load_encoder(name)
+
+
+@cache
+def _cross_encoder(name: str, backend: str) -> Loaded:
+    from epicqa.models.backends import load_cross_encoder
+
+    return load_cross_encoder(name, backend)
 
 
 def _parted(passages: Ranking, depth: int) -> Ranking:

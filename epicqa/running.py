@@ -18,6 +18,7 @@ from epicqa.files import digest_of, runs_folder, sha256_of, write_bytes
 from epicqa.index.build import Index, list_indexes, open_index, versions
 from epicqa.journal import Journal
 from epicqa.jsonfiles import read_json
+from epicqa.models.places import BUILT_IN, fingerprint, resolve
 from epicqa.pipeline import Answer, Pipeline, settle
 from epicqa.questions import KINDS, Question, join_questions, question_files
 from epicqa.ranking import Ranking
@@ -158,15 +159,16 @@ def _placed(config: Config, asked: _Asked) -> Config:
     def whole(path: str | None) -> str | None:
         return str(Path(path).absolute()) if path else None
 
-    model = config.reranker
-    if model and model not in ("static", "minilm") and Path(model).is_dir():
-        model = whole(model)
+    def placed(model: str) -> str:
+        return str(whole(model)) if model not in ("none", *BUILT_IN) and Path(model).is_dir() else model
+
     return replace(
         config,
         questions=config.questions if asked.named else str(whole(config.questions)),
         data=whole(asked.data),
         judgments=whole(config.judgments),
-        reranker=model or None,
+        reranker=placed(config.reranker),
+        bi_encoder=placed(config.bi_encoder),
         source_run=whole(config.source_run),
     )
 
@@ -227,8 +229,8 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 def _reached(repeat: Path, before: dict[str, Any], config: Config) -> dict[str, int]:
     """How deep the clock let the reranker go in the run to repeat; other settings have it look anew."""
-    names = ("reranker", "rerank_depth", "rerank_seconds")
-    if config.rerank_seconds is None or any(before["config"].get(n) != getattr(config, n) for n in names):
+    names = ("reranker", "bi_encoder", "rerank_depth", "budget")
+    if config.budget is None or any(before["config"].get(n) != getattr(config, n) for n in names):
         return {}
     found = before.get("reranked") or {}
     if not isinstance(found, dict) or not all(type(depth) is int and depth >= 0 for depth in found.values()):
@@ -238,11 +240,6 @@ def _reached(repeat: Path, before: dict[str, Any], config: Config) -> dict[str, 
 
 def _inputs(config: Config, index: Index, asked: _Asked) -> dict[str, Any]:
     """What a run is made from, with fingerprints; None where there is no such thing."""
-    reranker = None
-    if config.reranker:
-        from epicqa.models.places import fingerprint, resolve
-
-        reranker = fingerprint(resolve(config.reranker, "cross-encoder"))
     return {
         "index_fingerprint": index.fingerprint,
         "questions": {
@@ -251,10 +248,15 @@ def _inputs(config: Config, index: Index, asked: _Asked) -> dict[str, Any]:
             "files": [{"path": str(file), "sha256": sha256_of(file)} for file in asked.files],
         },
         "dense": index.manifest["dense"],
-        "reranker": reranker,
+        "bi_encoder": _model(config.bi_encoder, "sentence-transformers"),
+        "reranker": _model(config.reranker, "cross-encoder"),
         "source_run": sha256_of(Path(config.source_run)) if config.source_run else None,
         "versions": versions(),
     }
+
+
+def _model(name: str, organization: str) -> str | None:
+    return None if name == "none" else fingerprint(resolve(name, organization))
 
 
 def _key(config: Config, asked: _Asked, inputs: dict[str, Any], reached: dict[str, int]) -> str:

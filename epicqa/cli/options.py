@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from epicqa.cli.duration import Duration
+
 _ANSWERING = (
     click.option("--index", metavar="NAME", help="Index to search.  [default: default, or sample]"),
     click.option(
@@ -49,17 +51,52 @@ _ANSWERING = (
         help="Weight of the other sentences of a sentence's context.  [default: 0.4]",
     ),
     click.option("--pool", type=int, help="Sentences that a retriever gives.  [default: 2000]"),
-    click.option("--max-sentences", type=int, help="Sentences of a passage at most.  [default: 1]"),
+    click.option(
+        "--max-sentences",
+        type=int,
+        help="Sentences of a passage at most; longer where that is expected to gain.  [default: 1]",
+    ),
+    click.option(
+        "--reranker",
+        metavar="MODEL|none",
+        help="Cross-encoder: epicqa, a path, package or hub name.  [default: epicqa]",
+    ),
+    click.option(
+        "--backend",
+        type=click.Choice(["auto", "torch", "openvino"]),
+        help="What computes its scores.  [default: the faster of those installed]",
+    ),
+    click.option(
+        "--bi-encoder",
+        metavar="MODEL|none",
+        help="Encoder to compare question and passages by: as --reranker.  [default: minilm]",
+    ),
+    click.option(
+        "--rerank-fields",
+        type=click.Choice(["question", "query", "background", "question+query", "all"]),
+        help="Texts of a question that both read.  [default: question]",
+    ),
+    click.option("--rerank-depth", type=int, help="Passages that both score.  [default: 200]"),
+    click.option(
+        "--audience",
+        type=click.Choice(["expert", "general"]),
+        help="Prefer the field's own words, or plain ones.  [default: neither]",
+    ),
+    click.option("--first-weight", type=float, help="Of retrieval in the sum of scores.  [default: 1]"),
+    click.option("--bi-encoder-weight", type=float, help="Of the bi-encoder in it.  [default: 2]"),
+    click.option("--cross-encoder-weight", type=float, help="Of the reranker in it.  [default: 1]"),
+    click.option("--length-weight", type=float, help="Of a passage's length in it.  [default: 1]"),
+    click.option(
+        "--budget",
+        type=Duration(),
+        help="Time for reranking all questions, such as 60s or 5m.  [default: no limit]",
+    ),
     click.option(
         "--diversity",
-        type=float,
-        help="Weight of novelty in MMR, 0 (off) to 1.  [default: 0.3; 0 without vectors]",
+        type=click.Choice(["novelty", "mmr", "none"]),
+        help="Order in which each passage says something new.  [default: novelty; mmr without bi-encoder]",
     ),
-    click.option(
-        "--reranker", metavar="MODEL", help="Cross-encoder to rerank with: a path, package or hub name."
-    ),
-    click.option("--rerank-depth", type=int, help="Passages that it scores.  [default: 100]"),
-    click.option("--rerank-seconds", type=float, help="Clock budget for it, a question.  [default: none]"),
+    click.option("--mmr-weight", type=float, help="Of novelty in MMR, 0 to 1.  [default: 0.3]"),
     click.option(
         "--threads",
         type=click.IntRange(1),
@@ -96,8 +133,17 @@ _SETTINGS = (
     "context_weight",
     "pool",
     "max_sentences",
-    "diversity",
     "reranker",
+    "backend",
+    "bi_encoder",
+    "rerank_fields",
     "rerank_depth",
-    "rerank_seconds",
+    "audience",
+    "first_weight",
+    "bi_encoder_weight",
+    "cross_encoder_weight",
+    "length_weight",
+    "budget",
+    "diversity",
+    "mmr_weight",
 )

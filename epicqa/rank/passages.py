@@ -2,54 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from epicqa.corpus.store import CorpusStore
 from epicqa.ranking import Ranking
 
-JOIN = 0.8
-"""A neighbour joins a passage when its score is at least this share of the best sentence's."""
+LIFT = 1.0
+"""How much likelier a sentence is to answer where its neighbour does."""
 
 
-def grow(sentences: Ranking, store: CorpusStore, most: int) -> Ranking:
-    """Passages of 1 to ``most`` sentences around retrieved sentences, none overlapping.
+def grow(sentences: Ranking, store: CorpusStore, most: int, chance: Mapping[int, float]) -> Ranking:
+    """Passages of 1 to ``most`` sentences around ranked sentences, none overlapping, by expected gain.
 
-    The best sentence that no passage holds yet begins one; then the better neighbour in its context joins,
-    while it was retrieved, is free, and scores at least ``JOIN`` of the first. A passage scores as its best
-    sentence: one more that states nothing new costs NDNS a third of the gain, so joining has to be earned.
+    The best sentence that no passage holds yet begins one. A neighbour in its context joins where it adds
+    more expected gain of NDNS, discounted by 1 / log2(rank + 1), at this rank than it would earn at its own;
+    of two, the one that adds more. A passage keeps its first sentence's place and score.
 
     Args:
         sentences: single sentences, best first.
         store: their corpus.
         most: sentences a passage at most; 1 returns the sentences as they are.
+        chance: row -> probability that the sentence states a nugget; those without one join nothing.
     """
     if most <= 1:
         return sentences
-    score = dict(zip(sentences.first.tolist(), sentences.score.tolist(), strict=True))
+    rank = {row: place for place, row in enumerate(sentences.first.tolist(), start=1)}
     taken: set[int] = set()
     kept: list[tuple[int, int, float]] = []
-    for row, best in score.items():
+    for row, score in zip(sentences.first.tolist(), sentences.score.tolist(), strict=True):
         if row in taken:
             continue
         context = store.sentence_context[row]
         low, high = int(store.context_first[context]), int(store.context_first[context + 1]) - 1
         first = last = row
-        enough = best * JOIN if best > 0 else best
+        inside = [chance.get(row, 0.0)]
+        here = 1 / math.log2(len(kept) + 2)
         while last - first + 1 < most:
-            free = [
-                (score[at], at)
-                for at in (first - 1, last + 1)
-                if low <= at <= high and at in score and at not in taken and score[at] >= enough
-            ]
-            if not free:
+            worth = {}
+            for at in (first - 1, last + 1):
+                if low <= at <= high and at in rank and at in chance and at not in taken:
+                    likely = min(1.0, LIFT * chance[at])
+                    added = expected_gain([*inside, likely]) - expected_gain(inside)
+                    worth[at] = added * here - chance[at] / math.log2(rank[at] + 1)
+            if not worth or max(worth.values()) <= 0:
                 break
-            at = max(free, key=lambda one: (one[0], -one[1]))[1]
+            at = max(worth, key=lambda one: (worth[one], -one))
             first, last = min(first, at), max(last, at)
+            inside.append(min(1.0, LIFT * chance[at]))
         taken.update(range(first, last + 1))
-        kept.append((first, last, best))
+        kept.append((first, last, score))
     return _ranking(kept)
+
+
+def expected_gain(chances: Sequence[float]) -> float:
+    """The mean of n (n + 1) / (n + s) over s sentences that state a new nugget each with these chances.
+
+    That is the gain of NDNS exact (see ``measures.ndns``) of a passage in which n sentences of s are new and
+    no sentence states two nuggets.
+    """
+    spread = np.ones(1)
+    for one in chances:
+        spread = np.convolve(spread, [1 - one, one])
+    nuggets = np.arange(1, len(spread))
+    return float((spread[1:] * nuggets * (nuggets + 1) / (nuggets + len(chances))).sum())
 
 
 def without_overlaps(passages: Ranking) -> Ranking:
