@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from epicqa.corpus.store import CorpusStore
 from epicqa.errors import EpicqaError
-from epicqa.models import backends, resolve
+from epicqa.models import backends, graphs, resolve
 from epicqa.models.backends import BACKENDS, Loaded, load_cross_encoder
 from epicqa.models.precision import autocast_for, best_precision
 
@@ -36,7 +36,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def no_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "find_spec", lambda name: None)
+    monkeypatch.setattr(backends, "installed", lambda: False)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_openvino_ranks_as_float32(
 def test_openvino_in_float32_is_exact(
     tiny_reranker: Path, texts: list[str], truth: np.ndarray, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backends, "best_precision", lambda device: "float32")
+    monkeypatch.setattr(graphs, "best_precision", lambda device: "float32")
     loaded = load_cross_encoder(str(tiny_reranker), "openvino")
     assert np.allclose(logits(loaded, texts), truth, atol=1e-4)
 
@@ -231,7 +231,7 @@ def test_a_fast_back_end_that_ranks_otherwise_is_not_taken(
             rows = torch.arange(len(input_ids), dtype=torch.float32)[:, None]
             return {"logits": (rows * 7919) % 31 if wrong == "noise" else rows * torch.nan}
 
-    monkeypatch.setattr(backends, "_graph", lambda model, mark: Wrong(model.config))
+    monkeypatch.setattr(backends, "graph_of", lambda model, mark, example: Wrong(model.config))
     loaded = load_cross_encoder(str(tiny_reranker))
     assert loaded.backend == "torch"
     assert loaded.measured[-1].backend == "openvino"
