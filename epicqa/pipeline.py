@@ -236,7 +236,7 @@ class Pipeline:
         order = ORDERS.get(str(self.config.diversity))
         if order is None:
             return passages
-        if kept:
+        if kept and scored:
             head = passages[:scored]
             spans = zip(head.first.tolist(), head.last.tolist(), strict=True)
             vectors = np.stack([kept[self.passage_text(first, last)] for first, last in spans])

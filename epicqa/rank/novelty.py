@@ -13,11 +13,17 @@ HALF, STEEPNESS = 0.93, 30.0
 """Cosine at which a passage is as likely as not to repeat another, and how fast that changes around it."""
 
 
-def novelty(passages: Ranking, vectors: NDArray[np.float32], depth: int) -> Ranking:
+def novelty(
+    passages: Ranking,
+    vectors: NDArray[np.float32],
+    depth: int,
+    half: float = HALF,
+    steepness: float = STEEPNESS,
+) -> Ranking:
     """Greedy selection by expected gain of NDNS: P(it answers) times P(nothing above says the same).
 
     For each passage, those nearly equivalent to it stand in for its nuggets: it repeats a passage above with
-    probability ``1 / (1 + exp(-STEEPNESS * (cosine - HALF)))``, independently of the others, as in xQuAD's
+    probability ``1 / (1 + exp(-steepness * (cosine - half)))``, independently of the others, as in xQuAD's
     product over what was chosen (Santos, Macdonald and Ounis, WWW 2010, section 3.2). Whether the passage
     above answers does not matter: where a near copy of it answers, so does it. One pick takes time linear in
     the number of passages.
@@ -26,6 +32,7 @@ def novelty(passages: Ranking, vectors: NDArray[np.float32], depth: int) -> Rank
         passages: candidates, best first.
         vectors: float32[n, d], of length 1, one a passage.
         depth: passages to return.
+        half, steepness: of the curve above.
 
     Returns:
         Up to ``depth`` passages; the scores are expected gains, falling. Ties go to the passage that came
@@ -41,6 +48,6 @@ def novelty(passages: Ranking, vectors: NDArray[np.float32], depth: int) -> Rank
         order[rank], reached[rank] = best, gain[best]
         # Rounded, so that threads do not matter.
         cosine = np.round(exact @ exact[best], DECIMALS)
-        gain *= 1 - 1 / (1 + np.exp(-STEEPNESS * (cosine - HALF)))
+        gain *= 1 - 1 / (1 + np.exp(-steepness * (cosine - half)))
         gain[best] = -1.0
     return Ranking(passages.first[order], passages.last[order], reached.astype(np.float32))

@@ -12,5 +12,5 @@ AUDIENCES = {"expert": -0.5, "general": 0.5}
 
 
 def plainness_scores(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-    """Minus the mean number of letters of a passage's words, float64[n], which readability formulas build on."""
+    """Minus the mean length of a passage's words, float64[n]: what readability formulas build on."""
     return np.array([-len("".join(text.split())) / max(1, len(text.split())) for text in texts])
