@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,10 @@ MOST_CANDIDATES = 4000
 
 MOST_PASSAGES = 1000
 """Passages so ordered, whatever the depth, so that a shorter answer is the beginning of a longer one."""
+
+
+_LOADING = Lock()
+"""Held while a model loads: threads that ask at once would load as many copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class Pipeline:
         *,
         given: Mapping[str, Ranking] | None = None,
         reached: Mapping[str, int] | None = None,
+        share: float = 1.0,
     ) -> Iterator[Answer]:
         """Passages of each question, in order, as they are ready.
 
@@ -102,6 +108,7 @@ class Pipeline:
             given: another system's passages by question id, to use instead of retrieving; a question that
                 it lacks is left out.
             reached: by question id, how many passages the reranker scored in the run to repeat.
+            share: of the budget, where other questions had theirs before an interruption.
         """
         reached = reached or {}
         if given is not None:
@@ -111,8 +118,8 @@ class Pipeline:
         else:
             asked = list(questions)
             found = self._retrieved(asked)
-        seconds = self.config.budget
-        budget = Budget(float("inf") if seconds is None else seconds, len(asked))
+        seconds = float("inf") if self.config.budget is None else self.config.budget * share
+        budget = Budget(seconds, sum(question.question_id not in reached for question in asked))
         for question, passages in found:
             depth = reached.get(question.question_id)
             yield self._ranked(question, passages, budget, depth, given is None)
@@ -172,7 +179,7 @@ class Pipeline:
         config, store = self.config, self.index.store
         kept: dict[str, NDArray[np.float32]] = {}
         with budget.spending():
-            scorers = self._scorers(kept)
+            scorers = self.scorers(kept)
         scored: int | None = None
         if scorers:
             passages, scored = self._rerank(question, passages, scorers, budget, replayed)
@@ -212,15 +219,17 @@ class Pipeline:
         with budget.scoring(depth):
             return scored(depth), depth
 
-    def _scorers(self, kept: dict[str, NDArray[np.float32]]) -> list[tuple[float, Scorer]]:
+    def scorers(self, kept: dict[str, NDArray[np.float32]]) -> list[tuple[float, Scorer]]:
         """What passages are reranked by; ``kept`` gets the bi-encoder's vectors of their texts."""
         config = self.config
         found: list[tuple[float, Scorer]] = []
         if config.bi_encoder != "none":
-            encoder = _encoder(config.bi_encoder)
+            with _LOADING:
+                encoder = _encoder(config.bi_encoder)
             found.append((config.bi_encoder_weight, partial(bi_encoder_scores, encoder, kept=kept)))
         if config.reranker != "none":
-            loaded = _cross_encoder(config.reranker, config.backend)
+            with _LOADING:
+                loaded = _cross_encoder(config.reranker, config.backend)
             found.append((config.cross_encoder_weight, partial(cross_encoder_scores, loaded)))
         if found:
             found.append((config.length_weight, length_scores))

@@ -96,7 +96,8 @@ def make_run(
     inputs = _inputs(config, index, asked)
     journal = Journal(_key(config, asked, inputs, reached))
     todo = [one for one in asked.questions if one.question_id not in journal.done]
-    fresh = Pipeline(index, config, threads=threads).answer(todo, given=given, reached=reached)
+    share = len(todo) / max(1, len(asked.questions))
+    fresh = Pipeline(index, config, threads=threads).answer(todo, given=given, reached=reached, share=share)
     answers: list[Answer] = []
     total = (
         len(asked.questions) if given is None else sum(one.question_id in given for one in asked.questions)
@@ -160,7 +161,8 @@ def _placed(config: Config, asked: _Asked) -> Config:
         return str(Path(path).absolute()) if path else None
 
     def placed(model: str) -> str:
-        return str(whole(model)) if model not in ("none", *BUILT_IN) and Path(model).is_dir() else model
+        folder = model not in ("none", *BUILT_IN) and Path(model).is_dir()
+        return str(Path(model).absolute()) if folder else model
 
     return replace(
         config,

@@ -69,6 +69,12 @@ def home(sample_indexes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture(scope="session")
+def plain() -> dict[str, str]:
+    """Settings with nothing that reranks: its models take seconds to load, and tests of other things none."""
+    return {"reranker": "none", "bi_encoder": "none"}
+
+
+@pytest.fixture(scope="session")
 def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a real cross-encoder of random weights."""
     import torch

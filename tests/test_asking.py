@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import epicqa
+from epicqa import pipeline
 from epicqa.asking import Asker, open_asker
 from epicqa.config import Config
 from epicqa.errors import EpicqaError
@@ -18,11 +19,19 @@ QUESTION = "how long does the virus survive on steel?"
 
 
 @pytest.fixture
-def asker(home: Path) -> Asker:
-    return epicqa.open_index("sample")
+def asker(home: Path, plain: dict) -> Asker:
+    return epicqa.open_index("sample", **plain)
 
 
-def test_passages_with_their_texts_and_places(asker: Asker) -> None:
+@pytest.fixture
+def default(home: Path) -> Asker:
+    """With every model of the default, on a few passages."""
+    return epicqa.open_index("sample", rerank_depth=8)
+
+
+@pytest.mark.parametrize("name", ["asker", "default"])
+def test_passages_with_their_texts_and_places(name: str, request: pytest.FixtureRequest) -> None:
+    asker: Asker = request.getfixturevalue(name)
     found = asker.ask(QUESTION)
     store = asker.index.store
     assert [passage.rank for passage in found] == list(range(1, 11))
@@ -49,6 +58,10 @@ def test_as_many_as_asked_for(asker: Asker) -> None:
             asker.ask(QUESTION, passages=count)
 
 
+def test_fewer_are_the_first_of_more(default: Asker) -> None:
+    assert default.ask(QUESTION, passages=30)[:5] == default.ask(QUESTION, passages=5)
+
+
 def test_keywords_and_background_count(asker: Asker) -> None:
     plain = asker.ask("how long?")
     assert asker.ask("how long?", query="quarantine after travel") != plain
@@ -66,22 +79,26 @@ def test_empty_questions_are_refused(asker: Asker, question: str) -> None:
     "question",
     ["?", "\udcff steel", "\ud83d", "\0", "\u202esteel", 'steel" AND (copper', "steel " * 5000, "*:*"],
 )
-def test_odd_questions_are_answered(asker: Asker, question: str) -> None:
-    assert len(asker.ask(question, query="\udc80", passages=3)) == 3
+def test_odd_questions_are_answered(asker: Asker, default: Asker, question: str) -> None:
+    for one in (asker, default):
+        assert len(one.ask(question, query="\udc80", passages=3)) == 3
 
 
-def test_nothing_found(home: Path) -> None:
-    asker = open_asker("bare")
+@pytest.mark.parametrize("encoder", ["none", "static"])
+def test_nothing_found(home: Path, plain: dict, encoder: str) -> None:
+    asker = open_asker("bare", **plain | {"bi_encoder": encoder}, max_sentences=3)
     assert asker.ask("zzzz qqqq") == []
-    assert len(asker.notes) == 1 and "MMR is off" in asker.notes[0]
+    assert len(asker.notes) == 1 and "sentences are found by BM25 alone" in asker.notes[0]
 
 
-def test_settings(home: Path) -> None:
-    assert open_asker("sample", diversity=0, retriever="bm25").ask(QUESTION) == Asker(
-        open_index("sample"), Config(diversity=0.0, retriever="bm25")
+def test_settings(home: Path, plain: dict) -> None:
+    settings = plain | {"diversity": "none", "retriever": "bm25"}
+    assert open_asker("sample", **settings).ask(QUESTION) == Asker(
+        open_index("sample"), Config(**settings)
     ).ask(QUESTION)
     for settings, message in (
-        ({"diversity": 2}, "diversity is 2.0, expected 0 to 1"),
+        ({"diversity": 0}, "diversity = 0, expected mmr, novelty, none"),
+        ({"audience": "children"}, "audience = 'children', expected expert, general"),
         ({"retriever": "colbert"}, "expected bm25, dense, hybrid"),
         ({"diversty": 0}, "unknown setting 'diversty'"),
     ):
@@ -91,10 +108,22 @@ def test_settings(home: Path) -> None:
         open_asker("absent")
 
 
-def test_threads_at_once_on_an_index_that_nobody_has_used_yet(asker: Asker) -> None:
+@pytest.mark.parametrize("reranking", [False, True])
+def test_threads_at_once_on_an_index_that_nobody_has_used_yet(
+    home: Path, plain: dict, tiny_reranker: Path, reranking: bool
+) -> None:
+    models = {"reranker": str(tiny_reranker), "bi_encoder": "static", "rerank_depth": 20}
+    settings = models if reranking else plain
+    pipeline._encoder.cache_clear()
+    pipeline._cross_encoder.cache_clear()
+    asker = open_asker("sample", **settings)
     questions = [QUESTION, "do masks work?", "can pets catch it?", "how long is quarantine?"] * 3
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(asker.ask, questions))
-    alone = {question: open_asker("sample", threads=1).ask(question) for question in set(questions)}
+    for load in (pipeline._encoder, pipeline._cross_encoder):
+        assert load.cache_info().misses == reranking
+    alone = {
+        question: open_asker("sample", threads=1, **settings).ask(question) for question in set(questions)
+    }
     for question, passages in zip(questions, found, strict=True):
         assert list(map(dataclasses.asdict, passages)) == list(map(dataclasses.asdict, alone[question]))

@@ -23,9 +23,9 @@ def refused(text: str, folder: Path) -> str:
 
 def test_defaults_then_the_file_then_flags(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
-    path.write_text('k1 = 2\ndepth = 50\nretriever = "bm25"\nrm3 = true\ndiversity = 0\n')
-    config = load_config(path, {"depth": 7, "b": None, "rm3": False, "diversity": 0.0})
-    assert config == Config(k1=2.0, depth=7, retriever="bm25", rm3=False, diversity=0.0)
+    path.write_text('k1 = 2\ndepth = 50\nretriever = "bm25"\nrm3 = true\nbudget = 60\n')
+    config = load_config(path, {"depth": 7, "b": None, "rm3": False, "diversity": "mmr"})
+    assert config == Config(k1=2.0, depth=7, retriever="bm25", rm3=False, budget=60.0, diversity="mmr")
     assert config.b == Config().b
     assert load_config(None, {"depth": None}) == Config()
 
@@ -51,8 +51,21 @@ def test_defaults_then_the_file_then_flags(tmp_path: Path) -> None:
         ("depth = 1001", "depth is 1001, expected 1 to 1000"),
         ("b = 1.1", "b is 1.1, expected 0 to 1"),
         ("k1 = nan", "k1 is nan, expected 0 to 100"),
-        ("rerank_seconds = inf", "rerank_seconds is inf, expected 0 to"),
-        ("diversity = -0.1", "diversity is -0.1, expected 0 to 1"),
+        ("budget = inf", "budget is inf, expected 0 to"),
+        ("budget = -1", "budget is -1.0, expected 0 to"),
+        ('budget = "60s"', "budget = '60s', expected a number"),
+        ("mmr_weight = -0.1", "mmr_weight is -0.1, expected 0 to 1"),
+        ("length_weight = -1", "length_weight is -1.0, expected 0 to 100"),
+        ("rerank_depth = 0", "rerank_depth is 0, expected 1 to 1000"),
+        ("reranker = false", "reranker = False, expected text"),
+        ("bi_encoder = 5", "bi_encoder = 5, expected text"),
+        ('backend = "onnx"', "backend = 'onnx', expected auto, torch, openvino"),
+        ('audience = "children"', "audience = 'children', expected expert, general"),
+        ('diversity = "xquad"', "diversity = 'xquad', expected mmr, novelty, none"),
+        # What it was in earlier versions.
+        ("diversity = 0.3", "diversity = 0.3, expected mmr, novelty, none"),
+        ("diversity = 0", "diversity = 0, expected mmr, novelty, none"),
+        ("rerank_seconds = 5.0", "unknown setting 'rerank_seconds', expected one of index,"),
         (f"depth = 1{'0' * 400}", "depth is 1000"),
         (f"k1 = 1{'0' * 400}", "k1 = 1000"),
         (f"k1 = 1{'0' * 5000}", "not TOML ("),
@@ -129,8 +142,11 @@ configs = st.builds(
     k1=st.floats(0, 100),
     b=st.floats(0, 1),
     rm3=st.booleans(),
-    diversity=st.none() | st.floats(0, 1),
-    rerank_seconds=st.none() | st.floats(0, 1e9),
+    reranker=st.sampled_from(["epicqa", "none", "a/b"]),
+    audience=st.sampled_from([None, "expert", "general"]),
+    budget=st.none() | st.floats(0, 1e9),
+    diversity=st.sampled_from([None, "mmr", "novelty", "none"]),
+    mmr_weight=st.floats(0, 1),
 )
 
 
@@ -152,6 +168,8 @@ def test_a_manifest_holds_a_configuration_whole(
         ('{"config": {"x": 1}}', "unknown setting 'x'"),
         ('{"config": {"k1": NaN}}', "k1 is nan"),
         ('{"config": {"depth": null}}', "depth = None, expected a whole number"),
+        ('{"config": {"diversity": 0.3, "rerank_seconds": null}}', "unknown setting 'rerank_seconds'"),
+        ('{"config": {"diversity": 0.3}}', "diversity = 0.3, expected mmr, novelty, none"),
         ('{"config"', "broken JSON"),
     ],
 )

@@ -22,7 +22,7 @@ def text(expected=0.5, tolerance=2.0, sha=None, extra=""):
 description = "the sample by BM25"
 commands = [
     "epicqa index --name try --dense none",
-    "epicqa run --index try --questions expert --tag tried",
+    "epicqa run --index try --questions expert --tag tried --reranker none --bi-encoder none",
 ]
 run = "runs/tried.tsv"
 tolerance = {tolerance}

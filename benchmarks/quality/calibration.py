@@ -91,13 +91,13 @@ class _Recording(Pipeline):
         self.scores: dict[str, list[NDArray[np.float64]]] = {}
         self.kept: dict[str, NDArray[np.float32]] = {}
 
-    def _scorers(self, kept: dict[str, NDArray[np.float32]]) -> list[tuple[float, Scorer]]:
+    def scorers(self, kept: dict[str, NDArray[np.float32]]) -> list[tuple[float, Scorer]]:
         def noted(name: str, scorer: Scorer, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
             found = scorer(question, texts)
             self.scores.setdefault(name, []).append(found)
             return found
 
-        found = zip(SIGNALS[1:], super()._scorers(self.kept), strict=True)
+        found = zip(SIGNALS[1:], super().scorers(self.kept), strict=True)
         return [(weight, partial(noted, name, scorer)) for name, (weight, scorer) in found]
 
     def noted(self, question: Question, judged: JudgedQuestion, ideal: float) -> Asked:

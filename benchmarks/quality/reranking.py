@@ -1,8 +1,9 @@
 """Write what the reranker that ships was trained on: ``python -m benchmarks.quality.reranking OUT [DATA]``.
 
-OUT gets ``reranker.jsonl``, some pairs of each source that ``benchmarks.quality.data`` reads, its
-``reranker.sources.json`` for the model card, and ``collection.jsonl``, documents to take hard negatives from.
-Neither holds anything that ``data`` leaves out.
+OUT gets ``reranker.first.jsonl`` and ``reranker.second.jsonl``, some pairs of each source that
+``benchmarks.quality.data`` reads, for the two parts of the training; ``reranker.sources.json`` for the model
+card; and ``collection.first.jsonl`` and ``collection.second.jsonl``, documents to take hard negatives from.
+None holds anything that ``data`` leaves out.
 """
 
 from __future__ import annotations
@@ -19,15 +20,27 @@ from typing import Any
 import numpy as np
 
 from benchmarks.options import DATA
-from benchmarks.quality.data import SEED, LeftOut, covidqa, left_out, sentences, sources
+from benchmarks.quality.data import SEED, LeftOut, covidqa, left_out, medquad_pairs, sentences, sources
 from epicqa.files import replacing, write_bytes
 from epicqa.models.train.pairs import Pair, write_pairs
 
-A_QUERY = {"covidqa.train.jsonl": 3, "pubmedqa.jsonl": 1, "scifact.jsonl": 2, "cord19.jsonl": 1}
-"""Pairs of a query at most, by file of ``data``."""
+Mix = dict[str, tuple[int, int | None]]
+"""File of ``data`` -> pairs of a query at most, queries at most."""
 
-QUERIES = {"cord19.jsonl": 600}
-"""Queries of a source at most."""
+FIRST: Mix = {
+    "covidqa.train.jsonl": (3, None),
+    "pubmedqa.jsonl": (1, None),
+    "scifact.jsonl": (2, None),
+    "cord19.jsonl": (1, 600),
+}
+
+SECOND: Mix = {
+    "covidqa.train.jsonl": (3, None),
+    "pubmedqa.jsonl": (2, None),
+    "scifact.jsonl": (2, None),
+    "cord19.jsonl": (1, 1000),
+    "medquad.jsonl": (1, 2500),
+}
 
 BODIES = 3
 """Of so many papers of ``comm_use_subset``, one is taken with its body, the others with their abstracts."""
@@ -74,29 +87,46 @@ def documents(data: Path, out: LeftOut) -> Iterator[dict[str, Any]]:
                 yield {"id": paper["paper_id"], "title": title, "text": text}
 
 
+def medquad_documents(data: Path) -> Iterator[dict[str, Any]]:
+    """MedQuAD's answers, a document each."""
+    for number, pair in enumerate(_answers(data)):
+        yield {"id": f"medquad-{number}", "text": pair}
+
+
+def _answers(data: Path) -> list[str]:
+    by_query: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for pair in medquad_pairs(data, mini_general=True):
+        by_query[pair.group, pair.query].append(pair.positive)
+    return [" ".join(texts) for texts in by_query.values()]
+
+
 def main() -> None:
     found = argparse.ArgumentParser(description=__doc__)
     found.add_argument("out", type=Path)
     found.add_argument("data", nargs="?", type=Path, default=DATA, help="the real data (%(default)s)")
     arguments = found.parse_args()
-    there = sources(arguments.data)
-    pairs: list[Pair] = []
-    told = []
-    for name, a_query in A_QUERY.items():
-        own = some_pairs(there[name].pairs(), a_query, QUERIES.get(name))
-        pairs += own
-        told.append(f"{there[name].name} ({there[name].licence}): {len(own):,} pairs")
-        print(f"{name:<22} {len(own):>6,} pairs  {there[name].licence}")
-    write_pairs(arguments.out / "reranker.jsonl", pairs)
-    listed = {"reranker.jsonl": {"source": "; ".join(told), "licence": "see each source"}}
+    there = sources(arguments.data, mini_general=True)
+    listed = {}
+    for part, mix in (("first", FIRST), ("second", SECOND)):
+        pairs: list[Pair] = []
+        told = []
+        for name, (a_query, queries) in mix.items():
+            own = some_pairs(there[name].pairs(), a_query, queries)
+            pairs += own
+            told.append(f"{there[name].name} ({there[name].licence}): {len(own):,} pairs")
+            print(f"{part:<7} {name:<22} {len(own):>6,} pairs  {there[name].licence}")
+        write_pairs(arguments.out / f"reranker.{part}.jsonl", pairs)
+        listed[f"reranker.{part}.jsonl"] = {"source": "; ".join(told), "licence": "see each source"}
     write_bytes(arguments.out / "reranker.sources.json", (json.dumps(listed, indent=1) + "\n").encode())
     out = left_out(arguments.data, covidqa(arguments.data)[1])
-    with replacing(arguments.out / "collection.jsonl") as temporary, temporary.open("wb") as handle:
-        lines = (
-            json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in documents(arguments.data, out)
-        )
-        handle.writelines(lines)
-    print("collection.jsonl")
+    collections = {
+        "collection.first.jsonl": documents(arguments.data, out),
+        "collection.second.jsonl": medquad_documents(arguments.data),
+    }
+    for name, own_documents in collections.items():
+        with replacing(arguments.out / name) as temporary, temporary.open("wb") as handle:
+            handle.writelines(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in own_documents)
+        print(name)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def standardised(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     exact -= exact.mean()
     spread = exact.std()
     # What rounding leaves of equal scores is no difference.
-    return exact / spread if spread > 1e-9 * max(1.0, float(np.abs(scores).max())) else np.zeros(len(exact))
+    return exact / spread if spread > 1e-9 * float(np.abs(scores).max()) else np.zeros(len(exact))
 
 
 def joined(head: Ranking, rest: Ranking) -> Ranking:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from epicqa.rank.blend import standardised
 from epicqa.ranking import Ranking
 
-INTERCEPT, SLOPE = -3.2, 1.2
-"""Of the logistic curve over standardised scores."""
+INTERCEPT, SLOPE = -3.2, 1.1
+"""Of the logistic curve over standardised scores, fitted by ``benchmarks.quality.calibration``."""
 
 HEAD = 200
 """Passages whose scores are standardised together; those below are measured by their mean and deviation."""
@@ -21,9 +22,11 @@ def probabilities(passages: Ranking) -> NDArray[np.float64]:
     Args:
         passages: best first.
     """
+    if not len(passages):
+        return np.zeros(0)
     score = passages.score.astype(np.float64)
     head = score[:HEAD]
     spread = head.std()
     z = (score - head.mean()) / spread if standardised(head).any() else np.zeros(len(score))
-    found: NDArray[np.float64] = 1 / (1 + np.exp(-(INTERCEPT + SLOPE * z)))
+    found: NDArray[np.float64] = expit(INTERCEPT + SLOPE * z)
     return found

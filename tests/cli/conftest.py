@@ -116,6 +116,12 @@ def epicqa(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     return run
 
 
+@pytest.fixture(scope="session")
+def plain_flags(plain: dict[str, str]) -> list[str]:
+    """``plain`` as the command line has it."""
+    return [word for name, value in plain.items() for word in (f"--{name.replace('_', '-')}", value)]
+
+
 @pytest.fixture
 def fresh() -> Callable[..., Ended]:
     """Runs the command line in a process of its own."""

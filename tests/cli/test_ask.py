@@ -34,6 +34,12 @@ HOSTILE = {
 
 
 @pytest.fixture
+def ask(epicqa: Callable, plain_flags: list) -> Callable:
+    """``epicqa ask`` with nothing that reranks, unless its flags say otherwise."""
+    return lambda *arguments: epicqa("ask", *plain_flags, *arguments)
+
+
+@pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = HOSTILE["contexts"][0]["text"]
@@ -50,10 +56,10 @@ def force_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def test_passages_in_their_context(home: Path, epicqa: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passages_in_their_context(home: Path, ask: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
-    records = json.loads(epicqa("ask", STEEL, "--json").out)
-    ended = epicqa("ask", STEEL)
+    records = json.loads(ask(STEEL, "--json").out)
+    ended = ask(STEEL)
     assert (ended.status, ended.err) == (0, "")
     blocks = (
         ended.out.rstrip().split("\n\n") if "\n\n" in ended.out else re.split(r"\n *\n", ended.out.rstrip())
@@ -66,25 +72,25 @@ def test_passages_in_their_context(home: Path, epicqa: Callable, monkeypatch: py
         assert source == f"{record['first_id']}  {record['url']}"
 
 
-def test_the_sentence_is_highlighted(home: Path, epicqa: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sentence_is_highlighted(home: Path, ask: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
     force_colour(monkeypatch)
-    (record,) = json.loads(epicqa("ask", STEEL, "-n", "1", "--json").out)
-    ended = epicqa("ask", STEEL, "-n", "1")
+    (record,) = json.loads(ask(STEEL, "-n", "1", "--json").out)
+    ended = ask(STEEL, "-n", "1")
     assert re.findall(r"\x1b\[1;33m(.*?)\x1b\[0m", ended.out) == [record["text"]]
 
 
-def test_narrow_terminals_lose_nothing(home: Path, epicqa: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    records = json.loads(epicqa("ask", STEEL, "--json", "-n", "20").out)
+def test_narrow_terminals_lose_nothing(home: Path, ask: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = json.loads(ask(STEEL, "--json", "-n", "20").out)
     monkeypatch.setenv("COLUMNS", "30")
-    out = "".join(epicqa("ask", STEEL, "-n", "20").out.split())
+    out = "".join(ask(STEEL, "-n", "20").out.split())
     for record in records:
         for part in (record["title"], record["context"], record["first_id"], record["url"]):
             assert "".join(part.split()) in out
 
 
-def test_json_shape(home: Path, epicqa: Callable) -> None:
-    ended = epicqa("ask", STEEL, "--json", "-n", "3", "--max-sentences", "3", "--diversity", "0")
+def test_json_shape(home: Path, ask: Callable) -> None:
+    ended = ask(STEEL, "--json", "-n", "3", "--max-sentences", "3", "--diversity", "none")
     records = json.loads(ended.out)
     assert ended.err == "" and ended.out.isascii() and len(records) == 3
     assert set(records[0]) == {
@@ -95,51 +101,59 @@ def test_json_shape(home: Path, epicqa: Callable) -> None:
         assert record["context"][record["start"] : record["end"]] == record["text"]
 
 
-def test_a_passage_of_several_sentences_shows_both_ends(home: Path, epicqa: Callable) -> None:
-    arguments = ("ask", STEEL, "-n", "20", "--max-sentences", "3", "--diversity", "0")
-    records = json.loads(epicqa(*arguments, "--json").out)
-    out = epicqa(*arguments).out
+def test_a_passage_of_several_sentences_shows_both_ends(home: Path, ask: Callable) -> None:
+    question = "What is the origin of COVID-19?"
+    flags = ("-n", "20", "--max-sentences", "3", "--retriever", "bm25", "--diversity", "none")
+    records = json.loads(ask(question, *flags, "--json").out)
+    out = ask(question, *flags).out
     longer = [record for record in records if record["first_id"] != record["last_id"]]
     assert longer
     for record in longer:
         assert "".join((record["first_id"], ":", record["last_id"])) in "".join(out.split())
 
 
-def test_bad_input_is_one_line(home: Path, epicqa: Callable) -> None:
-    assert epicqa("ask", " ").line().startswith("the question is empty")
-    assert epicqa("ask", STEEL, "--k1", "nan").line() == "k1 is nan, expected 0 to 100"
-    assert (
-        epicqa("ask", STEEL, "--index", "bare", "--retriever", "dense")
-        .line()
-        .startswith("index 'bare' has no")
-    )
-    assert epicqa("ask", STEEL, "--reranker", "./absent").line().startswith("unknown model './absent'")
-    assert epicqa("ask", STEEL, "--config", "absent.toml").line().startswith("absent.toml: No such file")
+def test_bad_input_is_one_line(home: Path, ask: Callable) -> None:
+    assert ask(" ").line().startswith("the question is empty")
+    assert ask(STEEL, "--k1", "nan").line() == "k1 is nan, expected 0 to 100"
+    assert ask(STEEL, "--index", "bare", "--retriever", "dense").line().startswith("index 'bare' has no")
+    assert ask(STEEL, "--reranker", "./absent").line().startswith("unknown model './absent'")
+    assert ask(STEEL, "--config", "absent.toml").line().startswith("absent.toml: No such file")
+    assert ask(STEEL, "--bi-encoder", "./absent").line().startswith("unknown model './absent'")
     (home / "c.toml").write_text("depht = 5")
-    assert epicqa("ask", STEEL, "--config", "c.toml").line().startswith("c.toml: unknown setting 'depht'")
+    assert ask(STEEL, "--config", "c.toml").line().startswith("c.toml: unknown setting 'depht'")
 
 
-def test_settings_from_a_file(home: Path, epicqa: Callable) -> None:
+def test_the_whole_default(home: Path, epicqa: Callable, ask: Callable) -> None:
+    ended = epicqa("ask", STEEL, "--json")
+    records = json.loads(ended.out)
+    assert (ended.err, [record["rank"] for record in records]) == ("", [1, 2, 3, 4, 5])
+    assert any("steel" in record["text"] for record in records[:3])
+    assert ended.out != ask(STEEL, "--json").out
+    few = ("ask", STEEL, "--json", "--rerank-depth", "20", "--audience")
+    assert epicqa(*few, "expert").out != epicqa(*few, "general").out
+
+
+def test_settings_from_a_file(home: Path, ask: Callable) -> None:
     (home / "c.toml").write_text('index = "bare"\nretriever = "bm25"\n')
-    ended = epicqa("ask", STEEL, "--config", "c.toml", "--json")
+    ended = ask(STEEL, "--config", "c.toml", "--json")
     assert ended.err.startswith("note: index 'bare' has no vectors")
-    assert epicqa("ask", STEEL, "--index", "bare", "--json").out == ended.out
-    assert epicqa("ask", STEEL, "--config", "c.toml", "--index", "sample", "--json").err == ""
+    assert ask(STEEL, "--index", "bare", "--json").out == ended.out
+    assert ask(STEEL, "--config", "c.toml", "--index", "sample", "--json").err == ""
 
 
-def test_nothing_found(home: Path, epicqa: Callable) -> None:
-    assert epicqa("ask", "zzzz", "--index", "bare").out == "nothing found\n"
-    assert epicqa("ask", "zzzz", "--index", "bare", "--json").out == "[]\n"
+def test_nothing_found(home: Path, ask: Callable) -> None:
+    assert ask("zzzz", "--index", "bare").out == "nothing found\n"
+    assert ask("zzzz", "--index", "bare", "--json").out == "[]\n"
 
 
 @pytest.mark.parametrize("colour", [False, True])
 def test_texts_of_a_collection_are_never_obeyed(
-    hostile: None, epicqa: Callable, monkeypatch: pytest.MonkeyPatch, colour: bool
+    hostile: None, ask: Callable, monkeypatch: pytest.MonkeyPatch, colour: bool
 ) -> None:
     monkeypatch.setenv("COLUMNS", "500")
     if colour:
         force_colour(monkeypatch)
-    ended = epicqa("ask", "zebra")
+    ended = ask("zebra")
     assert ended.status == 0
     plain = STYLE.sub("", ended.out) if colour else ended.out
     assert all(char.isprintable() or char == "\n" for char in plain)
@@ -152,7 +166,7 @@ def test_texts_of_a_collection_are_never_obeyed(
         "\U0001f993",
     ):
         assert shown in plain
-    out = epicqa("ask", "zebra", "--json").out
+    out = ask("zebra", "--json").out
     assert all(char.isprintable() or char == "\n" for char in out) and out.isascii()
     record = json.loads(out)[0]
     assert (

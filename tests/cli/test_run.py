@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,19 +30,19 @@ def journals(home: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def whole(sample_indexes: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def whole(sample_indexes: Path, plain: dict, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The run of the expert questions of the sample with tag x, made in this process by two threads."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EPICQA_HOME", str(sample_indexes.parent))
         patch.setenv("EPICQA_CACHE", str(folder))
-        return make_run(Config(), output=folder / "x.tsv", tag="x").path.read_bytes()
+        return make_run(Config(**plain), output=folder / "x.tsv", tag="x").path.read_bytes()
 
 
 def test_fresh_processes_threads_and_a_rebuilt_index_do_not_matter(
-    home: Path, fresh: Callable, whole: bytes, tmp_path_factory: pytest.TempPathFactory
+    home: Path, fresh: Callable, whole: bytes, plain_flags: list, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    made = fresh("run", "--threads", 1, "--tag", "x")
+    made = fresh("run", *plain_flags, "--threads", 1, "--tag", "x")
     assert made.out == f"{home / 'runs' / 'x.tsv'}: 12,000 passages for 12 questions\n"
     assert (home / "runs" / "x.tsv").read_bytes() == whole
     other = tmp_path_factory.mktemp("rebuilt")
@@ -65,23 +66,39 @@ def test_fresh_processes_threads_and_a_rebuilt_index_do_not_matter(
 
 
 def test_a_budgeted_rerank_of_another_run_repeats_in_a_fresh_process(
-    home: Path, fresh: Callable, tiny_reranker: Path, tmp_path: Path
+    home: Path, fresh: Callable, plain: dict, tiny_reranker: Path, tmp_path: Path
 ) -> None:
     questions = few(home / "few.json")
-    base = make_run(Config(questions=str(questions), diversity=0.0), tag="base")
+    base = make_run(Config(**plain, questions=str(questions), diversity="none"), tag="base")
     config = Config(
         questions=str(questions),
         source_run=str(base.path),
         reranker=str(tiny_reranker),
+        bi_encoder="static",
         rerank_depth=1000,
-        rerank_seconds=0.2,
+        max_sentences=3,
     )
-    made = make_run(config, tag="budget")
+    # The budget pays for the loading of models, too; this run has done it.
+    make_run(replace(config, rerank_depth=1), tag="loaded")
+    made = make_run(replace(config, budget=0.5), tag="budget")
     reached = json.loads(made.manifest.read_text())["reranked"]
-    assert len(reached) == 2 and all(0 < depth <= 1000 for depth in reached.values())
+    assert len(reached) == 2 and all(0 <= depth <= 1000 for depth in reached.values()) and reached["EQ001"]
     fresh("run", "--config", made.manifest, "--output", tmp_path / "again.tsv", "--threads", 1)
     assert (tmp_path / "again.tsv").read_bytes() == made.path.read_bytes()
     assert json.loads((tmp_path / "again.json").read_text())["reranked"] == reached
+
+
+def test_the_whole_default_repeats_in_a_fresh_process(home: Path, epicqa: Callable, fresh: Callable) -> None:
+    few(home / "one.json", 1)
+    made = fresh("run", "--questions", "one.json", "--tag", "x", "--budget", "5m", "--audience", "expert")
+    assert made.out.endswith("x.tsv: 1,000 passages for 1 questions\n") and made.err == ""
+    noted = json.loads((home / "runs" / "x.json").read_text())
+    assert noted["reranked"] == {"EQ001": 200} and noted["reranker"] and noted["bi_encoder"]
+    assert (noted["config"]["budget"], noted["config"]["audience"]) == (300.0, "expert")
+    again = epicqa("run", "--config", "runs/x.json", "--output", "again.tsv")
+    assert (again.status, again.err) == (0, "")
+    assert (home / "again.tsv").read_bytes() == (home / "runs" / "x.tsv").read_bytes()
+    assert epicqa("check", "runs/x.tsv").out == "runs/x.tsv: valid\n"
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
@@ -100,8 +117,10 @@ def wait_for_answers(home: Path, process: subprocess.Popen[str], count: int) -> 
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
-def test_a_stopped_run_goes_on(home: Path, fresh: Callable, whole: bytes, stop: signal.Signals) -> None:
-    arguments = ("run", "--tag", "x")
+def test_a_stopped_run_goes_on(
+    home: Path, fresh: Callable, whole: bytes, plain: dict, plain_flags: list, stop: signal.Signals
+) -> None:
+    arguments = ("run", "--tag", "x", *plain_flags)
     with start(*arguments) as process:
         wait_for_answers(home, process, 2)
         process.send_signal(stop)
@@ -118,15 +137,16 @@ def test_a_stopped_run_goes_on(home: Path, fresh: Callable, whole: bytes, stop: 
     if stop == signal.SIGKILL:
         fresh(*arguments)
     else:
-        make_run(Config(), tag="x")
+        make_run(Config(**plain), tag="x")
     assert journals(home) == []
     assert (home / "runs" / "x.tsv").read_bytes() == whole
     assert sorted(path.name for path in (home / "runs").iterdir()) == ["x.json", "x.tsv"]
 
 
-def test_run_score_and_check(home: Path, epicqa: Callable) -> None:
+def test_run_score_and_check(home: Path, epicqa: Callable, plain_flags: list) -> None:
+    run = ("run", *plain_flags)
     assert (
-        epicqa("run", "--depth", 50).out
+        epicqa(*run, "--depth", 50).out
         == f"{home / 'runs' / 'sample-expert.tsv'}: 600 passages for 12 questions\n"
     )
     scored = epicqa("score", "runs/sample-expert.tsv", "--format", "json")
@@ -135,27 +155,30 @@ def test_run_score_and_check(home: Path, epicqa: Callable) -> None:
     checked = epicqa("check", "runs/sample-expert.tsv")
     assert checked.status == 0 and checked.out.endswith("sample-expert.tsv: valid\n")
     shutil.copy(sample.judgments_path(), home / "j.json")
-    epicqa("run", "--depth", 50, "--judgments", "j.json", "--tag", "noted", "--description", "a line")
+    epicqa(*run, "--depth", 50, "--judgments", "j.json", "--tag", "noted", "--description", "a line")
     assert json.loads(epicqa("score", "runs/noted.tsv", "--format", "json").out)[0]["mean"] == record["mean"]
     assert json.loads((home / "runs" / "noted.json").read_text())["config"]["description"] == "a line"
     # Questions of a file are not the sample's, whatever they are.
-    epicqa("run", "--depth", 5, "--questions", few(home / "few.json"))
+    epicqa(*run, "--depth", 5, "--questions", few(home / "few.json"))
     assert "judgments unknown (its manifest names none)" in epicqa("score", "runs/sample-few.tsv").line()
 
 
 @pytest.mark.parametrize(
     "flags",
     [
-        "--max-sentences 3 --diversity 0",
-        "--max-sentences 3 --diversity .5 --retriever dense",
-        "--retriever bm25",
+        "--max-sentences 3 --diversity none",
+        "--max-sentences 3 --mmr-weight .5 --retriever dense",
+        "--retriever bm25 --diversity novelty",
+        "--bi-encoder static --rerank-depth 10 --max-sentences 3 --audience general",
+        "--bi-encoder static --rerank-fields all --diversity mmr --length-weight 0 --budget 1.5h",
+        "--bi-encoder minilm --rerank-depth 5 --first-weight 0 --bi-encoder-weight .5",
         "--fusion rrf --rm3 --fields question --depth 7",
         "--fusion minmax --no-rm3 --fields question+query --dense-weight .2",
     ],
 )
-def test_runs_are_valid_and_whole(home: Path, epicqa: Callable, flags: str) -> None:
+def test_runs_are_valid_and_whole(home: Path, epicqa: Callable, plain_flags: list, flags: str) -> None:
     few(home / "few.json", 3)
-    made = epicqa("run", "--questions", "few.json", "--tag", "x", *flags.split())
+    made = epicqa("run", "--questions", "few.json", "--tag", "x", *plain_flags, *flags.split())
     depth = 7 if "--depth" in flags else 1000
     assert made.out.endswith(f"x.tsv: {3 * depth:,} passages for 3 questions\n") and "note" not in made.err
     checked = epicqa("check", "runs/x.tsv")
@@ -163,19 +186,26 @@ def test_runs_are_valid_and_whole(home: Path, epicqa: Callable, flags: str) -> N
     assert depth == 7 or checked.err == ""
 
 
-def test_an_index_without_vectors(home: Path, epicqa: Callable) -> None:
-    made = epicqa("run", "--index", "bare")
-    assert made.status == 0 and "12 questions" in made.out
-    notes = [line for line in made.err.splitlines() if line.startswith("note: ")]
-    assert len(notes) == 1 and "MMR is off, and depth is filled by what BM25 finds" in notes[0]
-    assert epicqa("check", "runs/bare-expert.tsv").status == 0
-    for flags in (("--retriever", "dense"), ("--retriever", "hybrid"), ("--diversity", ".3")):
-        assert epicqa("run", "--index", "bare", *flags).line().startswith("index 'bare' has no vectors")
+def test_an_index_without_vectors(home: Path, epicqa: Callable, plain_flags: list) -> None:
+    run = ("run", "--index", "bare", *plain_flags)
+    for flags, diversity in (((), "none"), (("--bi-encoder", "static"), "novelty")):
+        made = epicqa(*run, *flags)
+        assert made.status == 0 and "12 questions" in made.out
+        notes = [line for line in made.err.splitlines() if line.startswith("note: ")]
+        assert len(notes) == 1 and "found by BM25 alone, and depth is filled by what it finds" in notes[0]
+        assert epicqa("check", "runs/bare-expert.tsv").status == 0
+        noted = json.loads((home / "runs" / "bare-expert.json").read_text())
+        assert noted["config"]["diversity"] == diversity
+    wrong = [("--retriever", "dense"), ("--retriever", "hybrid"), ("--diversity", "mmr")]
+    for flags in (*wrong, ("--diversity", "novelty")):
+        assert epicqa(*run, *flags).line().startswith("index 'bare' has no vectors")
 
 
-def test_flags_win_over_the_file(home: Path, epicqa: Callable) -> None:
+def test_flags_win_over_the_file(home: Path, epicqa: Callable, plain: dict) -> None:
     few(home / "few.json")
-    (home / "c.toml").write_text('questions = "few.json"\ndepth = 3\nrm3 = true\nmax_sentences = 2\n')
+    lines = ['questions = "few.json"', "depth = 3", "rm3 = true", "max_sentences = 2"]
+    lines += [f'{name} = "{value}"' for name, value in plain.items()]
+    (home / "c.toml").write_text("\n".join(lines))
     assert ": 6 passages for 2 questions" in epicqa("run", "--config", "c.toml").out
     made = epicqa("run", "--config", "c.toml", "--depth", 4, "--no-rm3", "--tag", "b")
     assert ": 8 passages for 2 questions" in made.out
@@ -189,13 +219,18 @@ def test_bad_input_is_one_line_and_nothing_is_written(home: Path, epicqa: Callab
     (home / "bad.toml").write_text("k1 = nan")
     (home / "bad.tsv").write_text("EQ001 Q0 x-C000-S000:x-C000-S000 1 1 t\n")
     (home / "bad.json").write_text("{}")
+    # The manifest of a run by an earlier version.
+    (home / "old.json").write_text('{"epicqa_manifest": 1, "tag": "t", "config": {"diversity": 0.3}}')
     before = sorted(home.rglob("*"))
     for arguments, message in (
         (["--config", "bad.toml"], "bad.toml: k1 is nan, expected 0 to 100"),
         (["--config", "bad.json"], "bad.json: no 'config'"),
         (["--depth", "0"], "depth is 0, expected 1 to 1000"),
         (["--depth", "1001"], "depth is 1001, expected 1 to 1000"),
-        (["--diversity", "nan"], "diversity is nan, expected 0 to 1"),
+        (["--config", "old.json"], "old.json: diversity = 0.3, expected mmr, novelty, none"),
+        (["--mmr-weight", "nan"], "mmr_weight is nan, expected 0 to 1"),
+        (["--rerank-depth", "0"], "rerank_depth is 0, expected 1 to 1000"),
+        (["--budget", "999999999h"], "expected 0 to 1000000000.0"),
         (["--tag", "a b"], "run tag 'a b'"),
         (["--questions", "absent.json"], "absent.json: No such file"),
         (["--questions", "bad.json"], "bad.json: a JSON dict"),
@@ -204,6 +239,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(home: Path, epicqa: Callab
         (["--from", "bad.tsv"], "/bad.tsv:1: unknown sentence x-C000-S000, expected one of the index"),
         (["--from", "absent.tsv"], "absent.tsv: No such file"),
         (["--reranker", "./absent"], "unknown model './absent'"),
+        (["--bi-encoder", "./absent"], "unknown model './absent'"),
         (["--judgments", "absent"], "absent: no such file, expected judgments"),
         (["--output", "few.json/x.tsv"], "few.json is not a folder that can be written"),
         (["--output", "x.json"], "x.json: a run named .json would overwrite its manifest"),

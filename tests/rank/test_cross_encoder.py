@@ -1,97 +1,133 @@
-"""Reranking with a real cross-encoder of random weights."""
+"""Scores of a real cross-encoder of random weights."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from epicqa.errors import EpicqaError
-from epicqa.models.resolve import load_cross_encoder, resolve
-from epicqa.rank import cross_encoder
-from epicqa.rank.cross_encoder import rerank
-from epicqa.ranking import Ranking
+from epicqa.models.backends import Loaded, load_cross_encoder
+from epicqa.rank.cross_encoder import cross_encoder_scores
 
-
-def make_model(folder: Path, labels: int) -> Path:
-    import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    torch.manual_seed(1)
-    config = BertConfig(
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        num_labels=labels,
-        initializer_range=0.5,
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(str(resolve("minilm"))).save_pretrained(folder)
-    return folder
+QUESTION = "How long does the virus survive on steel?"
+ODD = ["", " \n", "steel", "Überträgt Stahl das Virus? 病毒 🦠", "мас\u0301ка", "virus " * 2000]
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory):
-    return load_cross_encoder(str(make_model(tmp_path_factory.mktemp("tiny"), 1)))
-
-
-def texts(first: int, last: int) -> str:
-    return f"passage {first % 7} " + "virus mask steel bat "[: first % 20] * (1 + first % 5)
+def native(tiny_reranker: Path) -> Loaded:
+    """As the pipeline loads it."""
+    return load_cross_encoder(str(tiny_reranker), "torch")
 
 
 @pytest.fixture(scope="module")
-def ranking() -> Ranking:
-    rows = np.random.default_rng(1).permutation(60)
-    return Ranking(rows, rows, np.linspace(30, 1, 60))
+def exact(native: Loaded) -> Loaded:
+    return Loaded(native.model, "torch", "float32")
 
 
-def test_scores_are_the_models_and_the_rest_keeps_its_order(model, ranking: Ranking) -> None:
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    """Short and long ones, mixed."""
+    return [
+        f"passage {row % 7} " + "virus mask steel bat "[: row % 20] * (1 + row % 5)
+        for row in np.random.default_rng(1).permutation(100).tolist()
+    ]
+
+
+def alone(loaded: Loaded, text: str) -> float:
+    """The logit of one pair, by the model itself."""
     import torch
 
-    found, reached = rerank(ranking, "on steel?", texts, model, depth=40, batch_size=4)
-    assert reached == 40 and len(found) == 60
-    assert set(found.first[:40].tolist()) == set(ranking.first[:40].tolist())
-    for row, score in zip(found.first[:40], found.score[:40], strict=True):
-        alone = model.predict([("on steel?", texts(row, row))], activation_fn=torch.nn.Identity())[0]
-        assert score == pytest.approx(alone, abs=2e-5)
-    assert found.first[40:].tolist() == ranking.first[40:].tolist()
-    assert (np.diff(found.score) <= 0).all() and found.score[40] < found.score[39]
-    assert np.allclose(np.diff(found.score[40:]), np.diff(ranking.score[40:]), atol=1e-5)
-    assert len(set(found.score[:40].tolist())) > 10
+    return float(loaded.model.predict([(QUESTION, text)], activation_fn=torch.nn.Identity())[0])
 
 
-def test_ties_go_to_the_lower_row(model) -> None:
-    rows = np.array([9, 3, 7, 1])
-    found, _ = rerank(Ranking(rows, rows + 1, np.array([4, 3, 2, 1])), "q", lambda *_: "same", model, depth=4)
-    assert found.first.tolist() == [1, 3, 7, 9] and len(set(found.score.tolist())) == 1
-    assert found.last.tolist() == [2, 4, 8, 10]
+def test_scores_are_the_models_in_the_order_of_the_texts(exact: Loaded, texts: list[str]) -> None:
+    found = cross_encoder_scores(exact, QUESTION, texts)
+    assert found.dtype == np.float64 and found.shape == (len(texts),)
+    assert found == pytest.approx([alone(exact, text) for text in texts], abs=2e-5)
+    assert len(np.unique(found.round(4))) > 30
+    # Logits, not what a sigmoid makes of them.
+    assert found.min() < 0 or found.max() > 1
 
 
-def test_depth_beyond_the_ranking_and_nothing_to_do(model, ranking: Ranking) -> None:
-    found, reached = rerank(ranking, "q", texts, model, depth=1000)
-    assert reached == 60 and sorted(found.first.tolist()) == list(range(60))
-    assert rerank(ranking, "q", texts, model, depth=0) == (ranking, 0)
-    empty = ranking[:0]
-    assert rerank(empty, "q", texts, model, depth=5) == (empty, 0)
-    assert rerank(ranking, "q", texts, model, depth=10, seconds=0)[1] == 0
+def test_the_processors_own_precision_ranks_alike(native: Loaded, exact: Loaded, texts: list[str]) -> None:
+    truth = cross_encoder_scores(exact, QUESTION, texts)
+    found = cross_encoder_scores(native, QUESTION, texts)
+    assert np.abs(found - truth).max() < 0.1 * truth.std()
+    assert np.array_equal(found, truth) == (native.precision == "float32")
+    assert np.array_equal(cross_encoder_scores(native, QUESTION, texts), found)
 
 
-def test_a_clock_budget_is_replayed_by_its_depth(
-    model, ranking: Ranking, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("batch_size", [1, 4, 1000])
+def test_batches_do_not_matter(exact: Loaded, texts: list[str], batch_size: int) -> None:
+    truth = cross_encoder_scores(exact, QUESTION, texts)
+    assert cross_encoder_scores(exact, QUESTION, texts, batch_size) == pytest.approx(truth, abs=2e-5)
+
+
+def test_company_and_order_do_not_matter(exact: Loaded, texts: list[str]) -> None:
+    truth = cross_encoder_scores(exact, QUESTION, texts)
+    shuffled = np.random.default_rng(2).permutation(len(texts))
+    found = cross_encoder_scores(exact, QUESTION, [texts[place] for place in shuffled])
+    assert found == pytest.approx(truth[shuffled], abs=2e-5)
+    assert cross_encoder_scores(exact, QUESTION, texts[:1]) == pytest.approx(truth[:1], abs=2e-5)
+
+
+def test_the_question_matters(exact: Loaded, texts: list[str]) -> None:
+    one, other = (cross_encoder_scores(exact, question, texts) for question in (QUESTION, "bats?"))
+    assert not np.allclose(one, other, atol=1e-3)
+
+
+def test_texts_of_like_length_share_a_batch(
+    exact: Loaded, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ticks = iter(range(1000))
-    monkeypatch.setattr(cross_encoder.time, "monotonic", lambda: next(ticks))
-    stopped, reached = rerank(ranking, "q", texts, model, depth=60, batch_size=4, seconds=3)
-    assert reached == 32  # looks at 1 and 2 seconds, a window of four batches after each
-    replayed, again = rerank(ranking, "q", texts, model, depth=reached, batch_size=4)
-    assert again == 32
-    for name in ("first", "last", "score"):
-        assert np.array_equal(getattr(stopped, name), getattr(replayed, name))
+    given: list[tuple[str, str]] = []
+    predict = exact.model.predict
+
+    def watched(pairs: list[tuple[str, str]], **settings: Any) -> Any:
+        given.extend(pairs)
+        return predict(pairs, **settings)
+
+    monkeypatch.setattr(exact.model, "predict", watched)
+    cross_encoder_scores(exact, QUESTION, texts)
+    lengths = [len(text) for _, text in given]
+    assert lengths == sorted(lengths, reverse=True) and {question for question, _ in given} == {QUESTION}
+    assert sorted(text for _, text in given) == sorted(texts)
 
 
-def test_a_model_of_many_labels_is_refused(tmp_path: Path, ranking: Ranking) -> None:
-    model = load_cross_encoder(str(make_model(tmp_path, 3)))
-    with pytest.raises(EpicqaError, match="expected one number"):
-        rerank(ranking, "q", texts, model, depth=5)
+@pytest.mark.parametrize("question", [QUESTION, "", "病毒？"])
+def test_odd_texts_have_scores(native: Loaded, exact: Loaded, question: str) -> None:
+    found = cross_encoder_scores(native, question, ODD)
+    assert found.shape == (len(ODD),) and np.isfinite(found).all()
+    if question == QUESTION:
+        expected = [alone(exact, text) for text in ODD]
+        assert cross_encoder_scores(exact, question, ODD) == pytest.approx(expected, abs=2e-5)
+
+
+def test_no_texts_have_no_scores(exact: Loaded) -> None:
+    assert cross_encoder_scores(exact, QUESTION, []).shape == (0,)
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_a_model_of_many_labels_is_refused(tiny_reranker: Path, tmp_path: Path, count: int) -> None:
+    from transformers import AutoConfig, AutoTokenizer, BertForSequenceClassification
+
+    config = AutoConfig.from_pretrained(tiny_reranker, num_labels=3)
+    BertForSequenceClassification(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(tiny_reranker).save_pretrained(tmp_path)
+    loaded = load_cross_encoder(str(tmp_path), "torch")
+    with pytest.raises(EpicqaError, match=r"scores of shape \(3,\) a pair, expected one number"):
+        cross_encoder_scores(loaded, QUESTION, ["steel"] * count)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_score_that_is_no_number_is_refused(tiny_reranker: Path, value: float) -> None:
+    import torch
+
+    loaded = load_cross_encoder(str(tiny_reranker), "torch")
+    biases = [one for name, one in loaded.model.named_parameters() if name.endswith("classifier.bias")]
+    with torch.no_grad():
+        biases[0].fill_(value)
+    with pytest.raises(EpicqaError, match="not finite, expected numbers"):
+        cross_encoder_scores(loaded, QUESTION, ["steel", "bat"])
