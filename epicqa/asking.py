@@ -111,7 +111,7 @@ def open_asker(name: str, *, threads: int = 2, **settings: Any) -> Asker:
     Args:
         name: of the index.
         threads: for searching.
-        settings: of ``Config``, by name, such as ``diversity=0``.
+        settings: of ``Config``, by name, such as ``diversity="mmr"``.
 
     Raises:
         EpicqaError: the index cannot be opened, or a setting is wrong.

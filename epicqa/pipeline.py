@@ -78,6 +78,8 @@ def settle(config: Config, index: Index) -> tuple[Config, list[str]]:
         if config.diversity not in (None, "none") and not compared:
             raise EpicqaError(f"{lacking}, expected --diversity none, a --bi-encoder or another index")
         notes.append(f"{lacking}: sentences are found by BM25 alone, and depth is filled by what it finds")
+    if config.reranker == "none" and not compared and (config.budget is not None or config.audience):
+        notes.append("nothing is reranked: budget and audience make no difference")
     best: Retriever = "hybrid" if index.has_vectors else "bm25"
     new: Diversity = "novelty" if compared else "mmr" if index.has_vectors else "none"
     return replace(
@@ -224,12 +226,10 @@ class Pipeline:
         config = self.config
         found: list[tuple[float, Scorer]] = []
         if config.bi_encoder != "none":
-            with _LOADING:
-                encoder = _encoder(config.bi_encoder)
+            encoder = _encoder(config.bi_encoder)
             found.append((config.bi_encoder_weight, partial(bi_encoder_scores, encoder, kept=kept)))
         if config.reranker != "none":
-            with _LOADING:
-                loaded = _cross_encoder(config.reranker, config.backend)
+            loaded = _cross_encoder(config.reranker, config.backend)
             found.append((config.cross_encoder_weight, partial(cross_encoder_scores, loaded)))
         if found:
             found.append((config.length_weight, length_scores))
@@ -257,6 +257,21 @@ class Pipeline:
             return passages
         return joined(order(self.config, head, vectors, MOST_PASSAGES), passages[len(head) :])
 
+    def computed(self) -> dict[str, str | int] | None:
+        """What models are computed by, and how: a run depends on it in its last digits. None without any."""
+        config = self.config
+        if config.reranker == "none" and config.bi_encoder == "none":
+            return None
+        import torch
+
+        from epicqa.models.precision import native
+
+        found: dict[str, str | int] = {"backend": "torch", "precision": native()}
+        if config.reranker != "none":
+            loaded = _cross_encoder(config.reranker, config.backend)
+            found = {"backend": loaded.backend, "precision": loaded.precision}
+        return {**found, "threads": torch.get_num_threads()}
+
     def _nearest(self, question: Question) -> Iterator[int]:
         """Every sentence of the collection, the nearest to the question first."""
         total = self.index.store.n_sentences
@@ -274,15 +289,25 @@ class Pipeline:
         return text[store.sentence_start[first] : store.sentence_end[last]]
 
 
-@cache
 def _encoder(name: str) -> Encoder:
+    with _LOADING:
+        return _load_encoder(name)
+
+
+def _cross_encoder(name: str, backend: str) -> Loaded:
+    with _LOADING:
+        return _load_cross_encoder(name, backend)
+
+
+@cache
+def _load_encoder(name: str) -> Encoder:
     from epicqa.models.resolve import load_encoder
 
     return load_encoder(name)
 
 
 @cache
-def _cross_encoder(name: str, backend: str) -> Loaded:
+def _load_cross_encoder(name: str, backend: str) -> Loaded:
     from epicqa.models.backends import load_cross_encoder
 
     return load_cross_encoder(name, backend)

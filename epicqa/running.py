@@ -93,11 +93,12 @@ def make_run(
     given = _given(config, index, asked, notes) if config.source_run else None
     began = time.monotonic()
     reached = _reached(repeat, before, config) if repeat else {}
-    inputs = _inputs(config, index, asked)
+    pipeline = Pipeline(index, config, threads=threads)
+    inputs = _inputs(pipeline, asked)
     journal = Journal(_key(config, asked, inputs, reached))
     todo = [one for one in asked.questions if one.question_id not in journal.done]
     share = len(todo) / max(1, len(asked.questions))
-    fresh = Pipeline(index, config, threads=threads).answer(todo, given=given, reached=reached, share=share)
+    fresh = pipeline.answer(todo, given=given, reached=reached, share=share)
     answers: list[Answer] = []
     total = (
         len(asked.questions) if given is None else sum(one.question_id in given for one in asked.questions)
@@ -240,8 +241,9 @@ def _reached(repeat: Path, before: dict[str, Any], config: Config) -> dict[str, 
     return found
 
 
-def _inputs(config: Config, index: Index, asked: _Asked) -> dict[str, Any]:
+def _inputs(pipeline: Pipeline, asked: _Asked) -> dict[str, Any]:
     """What a run is made from, with fingerprints; None where there is no such thing."""
+    config, index = pipeline.config, pipeline.index
     return {
         "index_fingerprint": index.fingerprint,
         "questions": {
@@ -252,6 +254,7 @@ def _inputs(config: Config, index: Index, asked: _Asked) -> dict[str, Any]:
         "dense": index.manifest["dense"],
         "bi_encoder": _model(config.bi_encoder, "sentence-transformers"),
         "reranker": _model(config.reranker, "cross-encoder"),
+        "computed": pipeline.computed(),
         "source_run": sha256_of(Path(config.source_run)) if config.source_run else None,
         "versions": versions(),
     }

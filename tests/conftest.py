@@ -4,10 +4,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from epicqa import sample
 from epicqa.corpus.build import build_corpus
 from epicqa.corpus.store import CorpusStore
+
+# A busy machine is no failure.
+settings.register_profile("epicqa", deadline=None)
+settings.load_profile("epicqa")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -114,13 +114,13 @@ def test_threads_at_once_on_an_index_that_nobody_has_used_yet(
 ) -> None:
     models = {"reranker": str(tiny_reranker), "bi_encoder": "static", "rerank_depth": 20}
     settings = models if reranking else plain
-    pipeline._encoder.cache_clear()
-    pipeline._cross_encoder.cache_clear()
+    pipeline._load_encoder.cache_clear()
+    pipeline._load_cross_encoder.cache_clear()
     asker = open_asker("sample", **settings)
     questions = [QUESTION, "do masks work?", "can pets catch it?", "how long is quarantine?"] * 3
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(asker.ask, questions))
-    for load in (pipeline._encoder, pipeline._cross_encoder):
+    for load in (pipeline._load_encoder, pipeline._load_cross_encoder):
         assert load.cache_info().misses == reranking
     alone = {
         question: open_asker("sample", threads=1, **settings).ask(question) for question in set(questions)

@@ -40,9 +40,17 @@ def autocast_for(device: str, precision: Precision) -> AbstractContextManager[An
     return torch.autocast(torch.device(device).type, getattr(torch, precision))
 
 
+def native() -> Precision:
+    """The best precision of the device that networks are put on."""
+    return best_precision(_device())
+
+
 def native_precision() -> AbstractContextManager[Any]:
-    """A block in which networks compute in the best precision of the device that they are put on."""
+    """A block in which networks compute in it."""
+    return autocast_for(_device(), native())
+
+
+def _device() -> str:
     import torch
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return autocast_for(device, best_precision(device))
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -11,7 +11,7 @@ from epicqa.corpus.store import CorpusStore
 from epicqa.ranking import Ranking
 
 LIFT = 1.5
-"""How much likelier a sentence is to answer where its neighbour does; more joins sentences that lose by it."""
+"""How much likelier a sentence is to answer where its neighbour does; more joins sentences that lose."""
 
 
 def grow(sentences: Ranking, store: CorpusStore, most: int, chance: Mapping[int, float]) -> Ranking:

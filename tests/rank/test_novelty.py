@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from epicqa.rank.mmr import DECIMALS
 from epicqa.rank.novelty import HALF, STEEPNESS, novelty
@@ -20,10 +21,10 @@ from epicqa.rank.probability import probabilities
 from epicqa.ranking import Ranking
 
 
-def repeats(one: NDArray, other: NDArray) -> float:
-    """P(a passage repeats another)."""
+def news(one: NDArray, other: NDArray) -> float:
+    """P(a passage does not repeat another)."""
     cosine = round(float(one.astype(float) @ other.astype(float)), DECIMALS)
-    return 1 / (1 + math.exp(-STEEPNESS * (cosine - HALF)))
+    return float(expit(-STEEPNESS * (cosine - HALF)))
 
 
 def plain(passages: Ranking, vectors: NDArray, depth: int) -> tuple[list[int], list[float]]:
@@ -35,7 +36,7 @@ def plain(passages: Ranking, vectors: NDArray, depth: int) -> tuple[list[int], l
         best, most = -1, -1.0
         for one, gain in enumerate(answers):
             for other in order:
-                gain *= 1 - repeats(vectors[one], vectors[other])
+                gain *= news(vectors[one], vectors[other])
             if one not in order and gain > most:
                 best, most = one, gain
         order.append(best)
@@ -104,7 +105,6 @@ def test_equal_scores_and_a_single_passage(unit: Callable) -> None:
     assert len(novelty(passages, vectors, 0)) == 0
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_no_passages() -> None:
     none = Ranking.of_sentences(np.array([], np.int64), np.array([]))
     assert len(novelty(none, np.zeros((0, 3), np.float32), 5)) == 0

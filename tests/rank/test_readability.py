@@ -20,12 +20,12 @@ WORDS = st.text(st.sampled_from("abcß漢🦠-.é"), min_size=1, max_size=12)
 def test_equal_to_a_mean_of_lengths(words: list[list[str]]) -> None:
     found = plainness_scores("q", [" ".join(some) for some in words])
     assert found.dtype == np.float64 and found.shape == (len(words),)
-    assert found == pytest.approx([-fmean(map(len, some)) if some else 0.0 for some in words])
+    assert found == pytest.approx([-fmean(map(len, some)) if some else -6 for some in words])
 
 
 def test_any_white_space_parts_words_and_the_question_does_not_count() -> None:
     texts = ["", " \n", "ab\u00a0cdef", "  ab \n cdef", "ab\u3000cdef"]
-    assert plainness_scores("one", texts).tolist() == [0, 0, -3, -3, -3]
+    assert plainness_scores("one", texts).tolist() == [-6, -6, -3, -3, -3]
     assert plainness_scores("", texts).tolist() == plainness_scores("what is that?", texts).tolist()
 
 
