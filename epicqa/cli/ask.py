@@ -36,13 +36,16 @@ def ask_command(
 ) -> None:
     """Show the best passages for a QUESTION: each in its context, with title, source and id."""
     from epicqa.asking import Asker
+    from epicqa.cli.progress import steps
     from epicqa.config import load_config
     from epicqa.index.build import open_index
     from epicqa.running import default_index
 
     config = load_config(config_file, settings)
-    asker = Asker(open_index(config.index or default_index()), config, threads=threads)
-    found = asker.ask(question, query=query, background=background, passages=passages)
+    with steps(transient=True) as progress:
+        progress("finding passages", 0, None)
+        asker = Asker(open_index(config.index or default_index()), config, threads=threads)
+        found = asker.ask(question, query=query, background=background, passages=passages)
     for note in asker.notes:
         click.echo(f"note: {note}", err=True)
     if as_json:

@@ -7,10 +7,13 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def steps() -> Iterator[Callable[[str, int, int | None], None]]:
+def steps(transient: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
     """Bars, one a step: call what this gives with a step's name, how much is done, and of how much.
 
     Only a terminal shows them: elsewhere the error stream holds nothing but lines to act on.
+
+    Args:
+        transient: take them away at the end.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -22,7 +25,8 @@ def steps() -> Iterator[Callable[[str, int, int | None], None]]:
         TimeElapsedColumn(),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+    shown = console.is_terminal
+    with Progress(*columns, console=console, disable=not shown, transient=transient) as bars:
         known: dict[str, TaskID] = {}
 
         def told(step: str, done: int, total: int | None) -> None:
