@@ -30,6 +30,7 @@ from epicqa.pipeline import Pipeline, settle
 from epicqa.questions import Question, join_questions, question_files
 from epicqa.rank import novelty, probability
 from epicqa.rank.blend import Scorer, standardised
+from epicqa.rank.readability import plainness_scores
 from epicqa.ranking import Ranking
 
 SIGNALS = ("first", "bi-encoder", "cross-encoder", "length")
@@ -49,7 +50,8 @@ class Asked:
         question_id: the question.
         signals: name -> float64[n], standardised.
         vectors: float32[n, d], the bi-encoder's.
-        rows, contexts: int64[n], sentence and its context.
+        rows, contexts, documents: int64[n], sentence, its context and document.
+        plainness: float64[n], of its words, standardised.
         nuggets: the nuggets of each as bits, n of these, then of those that follow.
         ideal: DNS of the ideal ranking.
     """
@@ -59,6 +61,8 @@ class Asked:
     vectors: NDArray[np.float32]
     rows: NDArray[np.int64]
     contexts: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    plainness: NDArray[np.float64]
     nuggets: list[int]
     ideal: float
 
@@ -110,12 +114,15 @@ class _Recording(Pipeline):
         signals["first"] = standardised(head.score)
         store = self.index.store
         texts = [self.passage_text(row, row) for row in head.first.tolist()]
+        contexts = np.asarray(store.sentence_context)[head.first]
         return Asked(
             question.question_id,
             signals,
             np.stack([self.kept[text] for text in texts]),
             head.first,
-            np.asarray(store.sentence_context)[head.first],
+            contexts,
+            np.asarray(store.context_document)[contexts],
+            standardised(plainness_scores(question.question, texts)),
             _nuggets(judged, passages, store),
             ideal,
         )
@@ -160,6 +167,37 @@ def by_novelty(weights: Sequence[float], half: float, steepness: float, one: Ask
     return novelty.novelty(passages, one.vectors[order], len(order), half, steepness).first
 
 
+def others_of(score: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean score of the others in a passage's group, 0 where it is alone."""
+    _, place, count = np.unique(group, return_inverse=True, return_counts=True)
+    total = np.bincount(place, score)
+    found: NDArray[np.float64] = (total[place] - score) / np.maximum(1, count[place] - 1)
+    return found
+
+
+def feedback(
+    score: NDArray[np.float64], vectors: NDArray[np.float32], count: int = 10
+) -> NDArray[np.float64]:
+    """Cosines with the mean of the best passages' vectors: Rocchio's feedback."""
+    best = vectors[np.argsort(-score, kind="stable")[:count]].mean(axis=0)
+    return standardised(vectors @ (best / np.linalg.norm(best)))
+
+
+MORE: dict[str, Callable[[Asked, NDArray[np.float64]], NDArray[np.float64]]] = {
+    "its context": lambda one, score: others_of(score, one.contexts),
+    "its document": lambda one, score: others_of(score, one.documents),
+    "feedback": lambda one, score: feedback(score, one.vectors),
+    "plain words": lambda one, score: one.plainness,
+    "learned words": lambda one, score: -one.plainness,
+}
+"""Signals that were tried on top of the sum."""
+
+
+def by_more(weights: Sequence[float], name: str, weight: float, one: Asked) -> NDArray[np.int64]:
+    score = standardised(one.total(weights))
+    return np.argsort(-(score + weight * MORE[name](one, score)), kind="stable")
+
+
 def left_out(values: NDArray[np.float64]) -> tuple[float, list[int]]:
     """Of choices by questions, the mean of each question's value with the choice best for the others."""
     chosen = [int(np.delete(values, one, axis=1).mean(axis=1).argmax()) for one in range(values.shape[1])]
@@ -173,7 +211,7 @@ def compare(
     shown = np.array([[one.ndns(order(one)) for one in general] for order in orders])
     mean, _ = left_out(values)
     print(f"\n{name}: best for the others, left out {mean:.4f}")
-    for place in np.argsort(-values.mean(axis=1), kind="stable")[:12].tolist():
+    for place in np.argsort(-values.mean(axis=1), kind="stable")[:20].tolist():
         print(
             f"  {choices[place]!s:<28} expert {values[place].mean():.4f}  general {shown[place].mean():.4f}"
         )
@@ -211,6 +249,14 @@ def main() -> None:
         f"weights of {', '.join(SIGNALS)} (now {chosen})",
         WEIGHTS,
         [partial(by_score, weights) for weights in WEIGHTS],
+        expert,
+        general,
+    )
+    tried = [("nothing", 0.0), *itertools.product(MORE, (0.1, 0.25, 0.5))]
+    compare(
+        "one more signal, and its weight",
+        tried,
+        [partial(by_more, chosen, name if weight else "plain words", weight) for name, weight in tried],
         expert,
         general,
     )
