@@ -79,6 +79,9 @@ def rows_of(base: Config) -> tuple[Row, ...]:
         Row("expert", "for experts", replace(novelty, audience="expert"), over="novelty", apart=True),
         Row("general", "for the public", replace(novelty, audience="general"), over="novelty", apart=True),
         Row("alone", "cross-encoder alone", alone, apart=True),
+        Row("rm3", "BM25 with RM3", replace(fields, rm3=True), apart=True),
+        # As HLTRI had it in the track.
+        Row("hltri", "BM25 k1 .82, b .68", replace(fields, k1=0.82, b=0.68), apart=True),
     )
 
 

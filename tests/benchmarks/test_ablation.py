@@ -171,7 +171,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_rows(ablated: Ablated) -> None:
     assert (
         *("question", "fields", "dense", "fusion", "context", "bi-encoder", "cross-encoder", "length"),
-        *("mmr", "novelty", "spans", "expert", "general", "alone"),
+        *("mmr", "novelty", "spans", "expert", "general", "alone", "rm3", "hltri"),
     ) == ROWS
     assert list(ablated.record["sets"]) == list(collections.SETS)
     for name in collections.SETS:
