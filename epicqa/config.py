@@ -89,7 +89,7 @@ class Config:
     audience: Audience | None = None
     first_weight: float = 1.0
     bi_encoder_weight: float = 2.0
-    cross_encoder_weight: float = 1.0
+    cross_encoder_weight: float = 0.25
     length_weight: float = 1.0
     budget: float | None = None
     diversity: Diversity | None = None
