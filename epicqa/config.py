@@ -85,12 +85,12 @@ class Config:
     backend: Backend = "auto"
     bi_encoder: str = "minilm"
     rerank_fields: Fields = "question"
-    rerank_depth: int = 200
+    rerank_depth: int = 400
     audience: Audience | None = None
     first_weight: float = 1.0
     bi_encoder_weight: float = 2.0
-    cross_encoder_weight: float = 0.25
-    length_weight: float = 1.0
+    cross_encoder_weight: float = 0.5
+    length_weight: float = 1.5
     budget: float | None = None
     diversity: Diversity | None = None
     mmr_weight: float = 0.3

@@ -35,7 +35,7 @@ from epicqa.ranking import Ranking
 
 SIGNALS = ("first", "bi-encoder", "cross-encoder", "length")
 
-WEIGHTS = tuple(itertools.product((1.0,), (1.0, 1.5, 2.0, 3.0), (0.0, 0.5, 1.0, 1.5, 2.0), (0.5, 1.0, 1.5)))
+WEIGHTS = tuple(itertools.product((1.0,), (1.5, 2.0, 3.0), (0.0, 0.25, 0.5, 1.0), (0.5, 1.0, 1.5)))
 HALVES = (0.8, 0.85, 0.88, 0.9, 0.92, 0.95)
 STEEPNESS = (10.0, 15.0, 20.0, 30.0, 50.0)
 

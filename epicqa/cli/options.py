@@ -76,7 +76,7 @@ _ANSWERING = (
         type=click.Choice(["question", "query", "background", "question+query", "all"]),
         help="Texts of a question that both read.  [default: question]",
     ),
-    click.option("--rerank-depth", type=int, help="Passages that both score.  [default: 200]"),
+    click.option("--rerank-depth", type=int, help="Passages that both score.  [default: 400]"),
     click.option(
         "--audience",
         type=click.Choice(["expert", "general"]),
@@ -84,8 +84,8 @@ _ANSWERING = (
     ),
     click.option("--first-weight", type=float, help="Of retrieval in the sum of scores.  [default: 1]"),
     click.option("--bi-encoder-weight", type=float, help="Of the bi-encoder in it.  [default: 2]"),
-    click.option("--cross-encoder-weight", type=float, help="Of the reranker in it.  [default: 1]"),
-    click.option("--length-weight", type=float, help="Of a passage's length in it.  [default: 1]"),
+    click.option("--cross-encoder-weight", type=float, help="Of the reranker in it.  [default: 0.5]"),
+    click.option("--length-weight", type=float, help="Of a passage's length in it.  [default: 1.5]"),
     click.option(
         "--budget",
         type=Duration(),

@@ -10,7 +10,7 @@ from epicqa.rank.mmr import DECIMALS
 from epicqa.rank.probability import probabilities
 from epicqa.ranking import Ranking
 
-HALF, STEEPNESS = 0.9, 20.0
+HALF, STEEPNESS = 0.9, 30.0
 """Cosine at which a passage is as likely as not to repeat another, and how fast that changes around it.
 
 Chosen by ``benchmarks.quality.calibration``; from .88 to .95 and 15 to 50 it hardly matters.
