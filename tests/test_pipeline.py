@@ -374,7 +374,7 @@ def test_the_whole_default_on_real_questions(index: Index, plain: dict) -> None:
     found = answers(index, QUESTIONS[:2])
     for answer, first in zip(found, answers(index, QUESTIONS[:2], **plain), strict=True):
         rows = rows_of(answer.passages)
-        assert answer.reranked == 200 and len(rows) == len(set(rows)) == 1000
+        assert answer.reranked == 400 and len(rows) == len(set(rows)) == 1000
         assert rows[:20] != rows_of(first.passages)[:20]
         assert (np.diff(answer.passages.score) <= 0).all()
     (short,) = answers(index, QUESTIONS[:1], depth=30)

@@ -481,7 +481,7 @@ def test_the_whole_default(home: Path) -> None:
     noted = manifest(made.path)
     assert noted["reranker"] == fingerprint(resolve("epicqa"))
     assert noted["bi_encoder"] == fingerprint(resolve("minilm"))
-    assert noted["reranked"] == {EXPERT[0].question_id: 200}
+    assert noted["reranked"] == {EXPERT[0].question_id: 400}
     chosen = {"reranker": "epicqa", "bi_encoder": "minilm", "diversity": "novelty", "budget": None}
     assert {name: noted["config"][name] for name in chosen} == chosen
     assert check_runs([made.path])[made.path] == []

@@ -93,7 +93,7 @@ def test_the_whole_default_repeats_in_a_fresh_process(home: Path, epicqa: Callab
     made = fresh("run", "--questions", "one.json", "--tag", "x", "--budget", "5m", "--audience", "expert")
     assert made.out.endswith("x.tsv: 1,000 passages for 1 questions\n") and made.err == ""
     noted = json.loads((home / "runs" / "x.json").read_text())
-    assert noted["reranked"] == {"EQ001": 200} and noted["reranker"] and noted["bi_encoder"]
+    assert noted["reranked"] == {"EQ001": 400} and noted["reranker"] and noted["bi_encoder"]
     assert (noted["config"]["budget"], noted["config"]["audience"]) == (300.0, "expert")
     again = epicqa("run", "--config", "runs/x.json", "--output", "again.tsv")
     assert (again.status, again.err) == (0, "")

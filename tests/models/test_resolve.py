@@ -14,7 +14,7 @@ import pytest
 
 from epicqa.errors import EpicqaError
 from epicqa.models import places
-from epicqa.models.places import MINILM_SHA256, STATIC, fingerprint
+from epicqa.models.places import MINILM_SHA256, RERANKER, STATIC, fingerprint
 from epicqa.models.resolve import load_cross_encoder, load_encoder, resolve
 
 TEXTS = [
@@ -103,6 +103,29 @@ def test_static_model_card_names_what_ships() -> None:
         assert places.sha256_of(STATIC / file) in card
     assert MINILM_SHA256 in card and "apache-2.0" in card
     assert sum(path.stat().st_size for path in STATIC.iterdir()) < 16_000_000
+
+
+def test_what_ships_is_small_and_named() -> None:
+    card = (RERANKER / "README.md").read_text("utf-8")
+    assert places.sha256_of(RERANKER / "model.safetensors") in card and "apache-2.0" in card
+    for source in ("COVID-QA", "PubMedQA", "SciFact", "CORD-19", "MedQuAD"):
+        assert source in card
+    weights = [path for folder in (STATIC, RERANKER) for path in folder.iterdir()]
+    assert sum(path.stat().st_size for path in weights) < 60 * 2**20
+    assert resolve("epicqa", "cross-encoder") == RERANKER
+
+
+def test_the_reranker_knows_what_answers() -> None:
+    model = load_cross_encoder("epicqa")
+    question = "How long does the coronavirus survive on steel?"
+    answer, aside, other = model.predict(
+        [
+            (question, "Viable virus was detected on stainless steel for up to 72 hours."),
+            (question, "The coronavirus was first reported in December 2019."),
+            (question, "We thank the reviewers for their comments."),
+        ]
+    ).tolist()
+    assert answer > aside > other
 
 
 def test_static_threads_do_not_matter_and_needs_no_torch() -> None:
