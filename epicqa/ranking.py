@@ -50,3 +50,8 @@ class Ranking:
         return cls(
             first[order].astype(np.int64), last[order].astype(np.int64), score[order].astype(np.float32)
         )
+
+
+def gap_below(score: float) -> float:
+    """How far below a score the next one is put where only the order counts: float32 tells them apart."""
+    return max(1e-3, float(np.spacing(np.float32(2 * abs(score)))))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from epicqa.ranking import Ranking
+from epicqa.ranking import Ranking, gap_below
 
 Scorer = Callable[[str, Sequence[str]], NDArray[np.float64]]
 """Scores of texts for a question, float64[n]; only their differences count."""
@@ -73,7 +73,7 @@ def joined(head: Ranking, rest: Ranking) -> Ranking:
         return head if len(head) else rest
     lowest = float(head.score[-1])
     below = rest.score.astype(np.float64)
-    below += lowest - max(1e-3, float(np.spacing(np.float32(2 * abs(lowest))))) - below.max()
+    below += lowest - gap_below(lowest) - below.max()
     return Ranking(
         np.concatenate([head.first, rest.first]),
         np.concatenate([head.last, rest.last]),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from epicqa.corpus.store import CorpusStore
-from epicqa.ranking import Ranking
+from epicqa.ranking import Ranking, gap_below
 
 LIFT = 1.5
 """How much likelier a sentence is to answer where its neighbour does; more joins sentences that lose."""
@@ -104,8 +104,7 @@ def fill(passages: Ranking, rows: Iterable[int], depth: int) -> Ranking:
             added.append(row)
     lowest = float(passages.score.min()) if len(passages) else 0.0
     more = np.array(added, dtype=np.int64)
-    step = max(1e-3, float(np.spacing(np.float32(2 * abs(lowest)))))
-    score = lowest - step * np.arange(1, len(more) + 1)
+    score = lowest - gap_below(lowest) * np.arange(1, len(more) + 1)
     return Ranking(
         np.concatenate([passages.first, more]),
         np.concatenate([passages.last, more]),

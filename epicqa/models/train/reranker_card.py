@@ -85,7 +85,6 @@ def card_of(run: Run, trained: Trained, weights: str, notes: Sequence[str], comm
             *(f"| {step:,} | {mrr:.4f} |" for step, mrr in trained.curve),
         ]
     machine = "a GPU" if run.network.device == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
-    precision = str(run.network.precision).removeprefix("torch.")
     return _CARD.format(
         name=trained.folder.resolve().name,
         base=_shown(recipe.base),
@@ -103,7 +102,7 @@ def card_of(run: Run, trained: Trained, weights: str, notes: Sequence[str], comm
         batch=recipe.batch,
         seen=trained.seen,
         minutes=trained.seconds / 60,
-        machine=f"{machine}, {precision}",
+        machine=f"{machine}, {run.network.precision}",
         learning_rate=recipe.learning_rate,
         warmup=recipe.warmup,
         decay=WEIGHT_DECAY,

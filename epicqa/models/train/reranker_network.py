@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from epicqa.errors import EpicqaError
+from epicqa.models.precision import autocast_for, best_precision
 from epicqa.models.quiet import quiet
 from epicqa.models.train.losses import loss_of
 from epicqa.models.train.reranker_recipe import Recipe
@@ -38,7 +38,7 @@ class Network:
         self.recipe = recipe
         self.base = base
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.precision = _precision(self.device)
+        self.precision = best_precision(self.device)
         self.teacher: Any = None
         if recipe.teacher is not None:
             from epicqa.models.resolve import load_cross_encoder
@@ -84,7 +84,7 @@ class Network:
             ],
             lr=self.recipe.learning_rate,
         )
-        self.scaler = torch.amp.GradScaler(self.device, enabled=self.precision is torch.float16)
+        self.scaler = torch.amp.GradScaler(self.device, enabled=self.precision == "float16")
 
     def learn(self, lists: Sequence[tuple[str, list[str]]], rate: float, step: int) -> float:
         """One step of the optimizer on queries with their texts, the positive first; its loss."""
@@ -116,7 +116,7 @@ class Network:
         for some in _slabs(order, lengths, _TOKENS[self.device]):
             chosen = {name: [values[place] for place in some] for name, values in encoded.items()}
             batch = self.tokenizer.pad(chosen, return_tensors="pt").to(self.device)
-            with self._cast():
+            with autocast_for(self.device, self.precision):
                 parts.append(self.model(**batch).logits[:, 0].float())
         back = torch.empty(len(order), dtype=torch.long)
         back[torch.tensor(order)] = torch.arange(len(order))
@@ -146,11 +146,6 @@ class Network:
                 moments = {kind: tensors[f"{kind}.{name}"].to(self.device) for kind in _MOMENTS}
                 self.optimizer.state[one] = {"step": torch.tensor(float(step)), **moments}
 
-    def _cast(self) -> AbstractContextManager[Any]:
-        if self.precision is torch.float32:
-            return nullcontext()
-        return torch.autocast(self.device, self.precision)
-
     def _taught(self, queries: Sequence[str], texts: Sequence[str]) -> torch.Tensor:
         with quiet():
             found = self.teacher.predict(
@@ -163,14 +158,6 @@ class Network:
         if found.shape not in {(len(texts),), (len(texts), 1)}:
             raise EpicqaError(f"teacher {self.recipe.teacher!r} gives no single score a pair, expected one")
         return found.reshape(-1).float().to(self.device)
-
-
-def _precision(device: str) -> torch.dtype:
-    """bfloat16 where the processor multiplies it, float16 on other GPUs, float32 on other CPUs."""
-    if device == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
-    known = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
-    return torch.bfloat16 if known else torch.float32
 
 
 def _undecayed(name: str) -> bool:
