@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,35 @@ def cache_folder() -> Path:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "epicqa"
+
+
+def text_of(path: str | Path) -> str:
+    """A path that JSON and reports can hold, also where its name is not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def state_of(path: Path, wanted: Callable[[str], bool]) -> list[str]:
+    """What tells whether a file or folder has changed: its place, and a digest of names, sizes and times.
+
+    Args:
+        path: it is there.
+        wanted: says by its name whether a file below a folder counts. Hidden ones never do; links are followed.
+    """
+    digest = hashlib.sha256()
+    for one in sorted(_files_below(path, wanted)) if path.is_dir() else [path]:
+        state = one.stat()
+        digest.update(os.fsencode(one.relative_to(path)))
+        digest.update(f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    return [text_of(path.resolve()), digest.hexdigest()]
+
+
+def _files_below(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
+    seen = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        folders[:] = [] if real in seen else [name for name in folders if not name.startswith(".")]
+        seen.add(real)
+        yield from (Path(place, name) for name in names if not name.startswith(".") and wanted(name))
 
 
 def sync_folder(path: Path) -> None:

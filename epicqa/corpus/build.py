@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 
 import orjson
@@ -17,14 +13,13 @@ from epicqa.corpus import layout, merge
 from epicqa.corpus.shards import Counts, Shard, write_shard
 from epicqa.corpus.sources import Record, records
 from epicqa.corpus.store import CorpusStore
-from epicqa.corpus.workers import worker_pool
+from epicqa.corpus.workers import Call, in_order
 from epicqa.errors import EpicqaError
 from epicqa.files import remove_tree, write_bytes
 
 BATCH_BYTES = 4 << 20
 
 Progress = Callable[[int, int], None]
-_Write = Callable[[Path, Sequence[Record]], "Future[Counts]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,65 +122,33 @@ def _write_shards(
     sources: Sequence[Path], folder: Path, workers: int, strict: bool, progress: Progress | None
 ) -> list[Path]:
     """Shards of all batches in order; under ``strict`` up to the first that skipped a record."""
-    shards: list[Path] = []
-    waiting: deque[Future[Counts]] = deque()
-    documents = sentences = skipped = 0
 
-    def collect() -> None:
-        nonlocal documents, sentences, skipped
-        counts = waiting.popleft().result()
-        documents += counts.documents
-        sentences += counts.sentences
-        skipped += counts.skipped
-        if progress:
-            progress(documents, sentences)
-
-    batches = _batches(sources)
-    begun = list(islice(batches, 2))
-    # A single batch is parsed sooner than a process starts.
-    with _writing(workers if len(begun) > 1 else 1) as write:
-        for number, batch in enumerate(chain(begun, batches)):
+    def calls() -> Iterator[Call]:
+        for number, batch in enumerate(_batches(sources)):
             path = layout.shard_path(folder, number)
-            shards.append(path)
-            there = _counts(path)
-            waiting.append(_done(there) if there else write(path, batch))
-            while len(waiting) > 2 * max(workers, 1) or (waiting and waiting[0].done()):
-                collect()
-            if strict and skipped:
+            # What an earlier, interrupted build finished is not done again.
+            yield (_counts, (path,)) if _counts(path) else (write_shard, (path, batch))
+
+    shards: list[Path] = []
+    documents = sentences = 0
+    with closing(in_order(calls(), workers)) as results:
+        for number, counts in enumerate(results):
+            shards.append(layout.shard_path(folder, number))
+            documents += counts.documents
+            sentences += counts.sentences
+            if progress:
+                progress(documents, sentences)
+            if strict and counts.skipped:
                 break
-        while waiting:
-            collect()
     return shards
 
 
-@contextmanager
-def _writing(workers: int) -> Iterator[_Write]:
-    """What starts the writing of a shard: here when called, or in a worker process."""
-    if workers <= 1:
-        yield lambda path, batch: _done(write_shard(path, batch))
-        return
-    try:
-        with worker_pool(workers) as submit:
-            yield lambda path, batch: submit(write_shard, path, batch)
-    except BrokenProcessPool:
-        raise EpicqaError(
-            "a worker process ended early: out of memory, or a script without `if __name__ == '__main__':` "
-            "built the corpus; the next build goes on, with 1 worker it needs no processes"
-        ) from None
-
-
 def _counts(path: Path) -> Counts | None:
-    """What a shard of an earlier, interrupted build holds; None if it is not there or not whole."""
+    """What a shard that is there holds; None if it is not there or not whole."""
     try:
         return Shard(path).counts
     except (OSError, ValueError, KeyError):
         return None
-
-
-def _done(counts: Counts) -> Future[Counts]:
-    future: Future[Counts] = Future()
-    future.set_result(counts)
-    return future
 
 
 def _merge(folder: Path, shards: Sequence[Path], strict: bool) -> CorpusSummary:

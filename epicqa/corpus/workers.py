@@ -1,4 +1,4 @@
-"""Worker processes: spawned, deaf to Ctrl-C, and gone when their parent is."""
+"""Worker processes: spawned, deaf to Ctrl-C, and gone when their parent is; calls in them, in order."""
 
 from __future__ import annotations
 
@@ -6,12 +6,52 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import chain, islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from typing import Any
+
+from epicqa.errors import EpicqaError
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A function that can be pickled, and its arguments."""
+
+
+def in_order(calls: Iterable[Call], workers: int) -> Generator[Any, None, None]:
+    """The results of calls, in their order; of one call only, or by one worker, in this process.
+
+    Calls are asked for as there is room for them, some more than there are workers. Closing the iterator drops
+    those not begun, and waits for those that were.
+
+    Raises:
+        EpicqaError: a worker process died.
+    """
+    waiting = iter(calls)
+    begun = list(islice(waiting, 2))
+    # A single call is done sooner than a process starts.
+    if workers <= 1 or len(begun) < 2:
+        for function, arguments in chain(begun, waiting):
+            yield function(*arguments)
+        return
+    futures: deque[Future[Any]] = deque()
+    try:
+        with worker_pool(workers) as submit:
+            for function, arguments in chain(begun, waiting):
+                futures.append(submit(function, *arguments))
+                while len(futures) > 2 * workers or (futures and futures[0].done()):
+                    yield futures.popleft().result()
+            while futures:
+                yield futures.popleft().result()
+    except BrokenProcessPool:
+        raise EpicqaError(
+            "a worker process ended early: out of memory, or a script without `if __name__ == '__main__':` "
+            "started the work; the same command goes on, with 1 worker it needs no processes"
+        ) from None
 
 
 @contextmanager

@@ -7,8 +7,6 @@ and then ``CURRENT`` is replaced.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +20,16 @@ import orjson
 
 from epicqa import sample
 from epicqa.errors import EpicqaError
-from epicqa.files import digest_of, indexes_folder, remove_tree, sweep, sync_folder, write_bytes
+from epicqa.files import (
+    digest_of,
+    indexes_folder,
+    remove_tree,
+    state_of,
+    sweep,
+    sync_folder,
+    text_of,
+    write_bytes,
+)
 from epicqa.index import manifest as manifests
 from epicqa.models.places import BUILT_IN
 
@@ -281,7 +288,7 @@ def _build(
             "key": key,
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "sample": is_sample,
-            "sources": [_text(path) for path in sources],
+            "sources": [text_of(path) for path in sources],
             **content,
             "versions": packages,
             "seconds": watch.seconds,
@@ -371,38 +378,16 @@ def _source_state(path: Path) -> list[str]:
         EpicqaError: it is missing, of an unknown kind, or holds no document; or the index would lie in it.
     """
     from epicqa.corpus.sources import records
+    from epicqa.corpus.sources.reading import is_document_file
+    from epicqa.streams import plain_name
 
     next(records(path))
     if indexes_folder().resolve().is_relative_to(path.resolve()):
         raise EpicqaError(
-            f"{_text(path)}: holds {indexes_folder()}, where indexes go; expected a folder of documents, "
+            f"{text_of(path)}: holds {indexes_folder()}, where indexes go; expected a folder of documents, "
             "or EPICQA_HOME set to another folder"
         )
-    digest = hashlib.sha256()
-    for one in sorted(_document_files(path)) if path.is_dir() else [path]:
-        state = one.stat()
-        digest.update(os.fsencode(one.relative_to(path)))
-        digest.update(f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    return [_text(path.resolve()), digest.hexdigest()]
-
-
-def _document_files(folder: Path) -> Iterator[Path]:
-    """The files that are read of a folder, links followed, in any order."""
-    from epicqa.streams import plain_name
-
-    seen = set()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
-        folders[:] = [] if real in seen else [name for name in folders if not name.startswith(".")]
-        seen.add(real)
-        for name in names:
-            if not name.startswith(".") and plain_name(name).endswith((".json", ".jsonl")):
-                yield Path(place, name)
-
-
-def _text(path: Path) -> str:
-    """A path that JSON can hold, also where its name is not UTF-8."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    return state_of(path, lambda name: is_document_file(plain_name(name)))
 
 
 def _generations(root: Path) -> list[Path]:
