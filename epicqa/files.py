@@ -45,7 +45,7 @@ def state_of(path: Path, wanted: Callable[[str], bool]) -> list[str]:
 
     Args:
         path: it is there.
-        wanted: says by its name whether a file below a folder counts. Hidden ones never do; links are followed.
+        wanted: says by its name whether a file below a folder counts. Hidden ones never do, linked ones do.
     """
     digest = hashlib.sha256()
     for one in sorted(_files_below(path, wanted)) if path.is_dir() else [path]:

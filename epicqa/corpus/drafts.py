@@ -23,6 +23,10 @@ _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\u
 _LAST_SPACE = re.compile(r".*\s", re.DOTALL)
 
 
+class NoText(BadDocument):
+    """A draft whose paragraphs are all blank."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     """A piece of text that passages may not leave.
@@ -78,7 +82,7 @@ def assemble(
     ``max_characters`` is cut at the last white space before, where it has one.
 
     Raises:
-        BadDocument: there is no text, the id cannot stand in a run, or metadata cannot be stored.
+        BadDocument: there is no text (``NoText``), the id cannot stand in a run, metadata cannot be stored.
     """
     document_id = checked_id(content_id(draft) if draft.document_id is None else draft.document_id)
     try:
@@ -91,7 +95,7 @@ def assemble(
                 context_id = ContextId(document_id, len(contexts))
                 contexts.append(_context(context_id, section, text, cut[first : first + max_sentences]))
         if not contexts:
-            raise BadDocument("no text")
+            raise NoText("no text")
         return Document(
             document_id=document_id,
             title=clean(draft.title or "") or None,

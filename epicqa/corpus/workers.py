@@ -25,8 +25,8 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 def in_order(calls: Iterable[Call], workers: int) -> Generator[Any, None, None]:
     """The results of calls, in their order; of one call only, or by one worker, in this process.
 
-    Calls are asked for as there is room for them, some more than there are workers. Closing the iterator drops
-    those not begun, and waits for those that were.
+    Calls are asked for as there is room for them, some more than there are workers. Closing the iterator
+    drops those not begun, and waits for those that were.
 
     Raises:
         EpicqaError: a worker process died.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from epicqa import sample
+from epicqa import packages, sample
 from epicqa.errors import EpicqaError
 from epicqa.files import (
     digest_of,
@@ -270,8 +270,8 @@ def _build(
         _point(root, there)
         return open_index(root.name)
     # A finished index outlives an upgrade of a package; half of one is not mixed with what the new one makes.
-    packages = versions()
-    work = root / f"building-{digest_of([plan, packages])[:16]}"
+    at_work = versions()
+    work = root / f"building-{digest_of([plan, at_work])[:16]}"
     for stale in root.glob("building-*"):
         if stale != work:
             remove_tree(stale)
@@ -290,7 +290,7 @@ def _build(
             "sample": is_sample,
             "sources": [text_of(path) for path in sources],
             **content,
-            "versions": packages,
+            "versions": at_work,
             "seconds": watch.seconds,
         },
     )
@@ -423,15 +423,7 @@ def _point(root: Path, generation: Path) -> None:
 
 def versions() -> dict[str, str]:
     """Versions of the packages that decide what an index or a run holds."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    return packages.versions(_PACKAGES)
 
 
 class _Watch:

@@ -10,7 +10,7 @@ from epicqa.corpus.sources.base import Record
 from epicqa.corpus.sources.members import ERRORS, Member, damaged, members
 from epicqa.errors import EpicqaError
 
-_WANTED = ".json, .jsonl (plain, .gz, .xz or .zst), .tar.gz, .tgz, .zip or a folder"
+WANTED = ".json, .jsonl (plain, .gz, .xz or .zst), .tar.gz, .tgz, .zip or a folder"
 
 
 def is_document_file(name: str) -> bool:
@@ -28,7 +28,7 @@ def records(source: Path) -> Iterator[Record]:
         EpicqaError: the source is missing, of an unknown kind, damaged or cut short, or holds no record.
     """
     nothing = True
-    for member in members(source, is_document_file, _WANTED):
+    for member in members(source, is_document_file, WANTED):
         for record in _of_member(member):
             nothing = False
             yield record
