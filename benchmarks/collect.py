@@ -26,7 +26,7 @@ with (release / "metadata.csv").open(encoding="utf-8", newline="") as table, out
         ]
         sink.write(json.dumps([row["cord_uid"], row["title"], texts, spans]) + "\\n")
 """
-"""The least of it: reads a release, splits its paragraphs, writes them; no checks, no workers, no resuming."""
+"""The least of it: a release read, its paragraphs split, written; no checks, no workers, no resuming."""
 
 
 def main() -> None:

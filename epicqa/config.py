@@ -30,9 +30,12 @@ class Config:
     """Everything that decides what a run holds, besides the index and the questions' text.
 
     Attributes:
-        index: name of the index; None stands for ``default``, or the sample where that is all there is.
+        index: name of the index; None stands for that of the questions' own collection, where the documents
+            are in the folder of ``data`` (see ``epicqa.collection_index``), else ``default``, or the sample where
+            that is all there is.
         questions: expert, general, all, or a question file.
-        data: folder in the track's layout that expert and general come from; None: EPICQA_DATA, the sample.
+        data: folder in the track's layout that expert and general, and their collections, come from; None:
+            EPICQA_DATA, the sample.
         task: its part, ae (preliminary) or e2e (primary), or all.
         judgments: answer file to note in the manifest; None: the sample's, for its questions.
         description: a line for the batch that is sent in.

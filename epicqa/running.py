@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from epicqa import sample
+from epicqa.collection_index import collection_of, open_collection
 from epicqa.config import Config, as_dict
 from epicqa.errors import EpicqaError
 from epicqa.files import digest_of, runs_folder, sha256_of, write_bytes
-from epicqa.index.build import Index, list_indexes, open_index, versions
+from epicqa.index.build import Index, Progress, list_indexes, open_index, versions
 from epicqa.journal import Journal
 from epicqa.jsonfiles import read_json
 from epicqa.models.places import BUILT_IN, fingerprint, resolve
@@ -64,8 +65,12 @@ def make_run(
     repeat: Path | None = None,
     threads: int = 2,
     progress: Callable[[int, int], None] | None = None,
+    building: Progress | None = None,
 ) -> RunSummary:
     """Answer every question and write the run and, beside it, its manifest.
+
+    Where the configuration names no index, and its data set's folder holds the documents for its questions,
+    their index is built first, if it is not there: see ``epicqa.collection_index``.
 
     Args:
         config: how to answer.
@@ -74,14 +79,20 @@ def make_run(
         repeat: the manifest of the run to repeat, whose clock budgets are replayed.
         threads: for searching; the run does not depend on them.
         progress: called with the questions done and all there are.
+        building: told how far each step of building the index is.
 
     Raises:
         EpicqaError: bad configuration, index, questions or run to start from.
     """
     before = _manifest(repeat) if repeat else {}
-    index = open_index(config.index or default_index())
-    config, notes = settle(config, index)
-    asked = _asked(config, index)
+    collection = collection_of(config)
+    if collection:
+        asked = _asked(config, collection.name, of_sample=False)
+        config = replace(config, index=collection.name)
+    else:
+        index = open_index(config.index or default_index())
+        config, notes = settle(config, index)
+        asked = _asked(config, index.name, of_sample=index.manifest["sample"])
     config = _placed(config, asked)
     tag = tag or before.get("tag") or _default_tag(config, asked)
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", tag):
@@ -90,6 +101,17 @@ def make_run(
     _check_output(path, config)
     if config.judgments and not Path(config.judgments).is_file():
         raise EpicqaError(f"{config.judgments}: no such file, expected judgments")
+    if collection:
+        # It may take hours, so what can be refused is refused before.
+        for model, organization in (
+            (config.bi_encoder, "sentence-transformers"),
+            (config.reranker, "cross-encoder"),
+        ):
+            if model != "none":
+                resolve(model, organization)
+        index, lacking = open_collection(collection, threads=threads, progress=building)
+        config, notes = settle(config, index)
+        notes += lacking
     given = _given(config, index, asked, notes) if config.source_run else None
     began = time.monotonic()
     reached = _reached(repeat, before, config) if repeat else {}
@@ -137,17 +159,23 @@ def make_run(
     )
 
 
-def _asked(config: Config, index: Index) -> _Asked:
-    """The questions of a configuration: of a file, of the official layout, or the sample's for the sample."""
+def _asked(config: Config, index: str, of_sample: bool) -> _Asked:
+    """The questions of a configuration: of a file, of the official layout, or the sample's for the sample.
+
+    Args:
+        config: which questions.
+        index: name of the index to ask, for messages.
+        of_sample: whether it is the sample's.
+    """
     named = config.questions in (*KINDS, "all")
     folder = config.data or (os.environ.get("EPICQA_DATA") if named else None)
-    of_sample = named and not config.data and index.manifest["sample"]
+    of_sample = of_sample and named and not config.data
     if of_sample:
         kinds = KINDS if config.questions == "all" else (config.questions,)
         files = tuple(sample.questions_path(kind) for kind in kinds)
     elif named and not folder:
         raise EpicqaError(
-            f"{config.questions} questions of which data set? Index {index.name!r} is not the sample: "
+            f"{config.questions} questions of which data set? Index {index!r} is not the sample: "
             "expected --data DIR, EPICQA_DATA, or a question file"
         )
     else:
@@ -179,6 +207,9 @@ def _placed(config: Config, asked: _Asked) -> Config:
 def _default_tag(config: Config, asked: _Asked) -> str:
     """Of index and questions, and of the part where that is not the first; as long as TAC takes at most."""
     end = config.questions if asked.named else Path(config.questions).stem
+    if asked.named and asked.data and config.index == f"{config.task}-{config.questions}":
+        # The index of these questions' own collection says it all.
+        return config.index
     if asked.named and asked.data and config.task != "ae":
         end = f"{config.task}-{end}"
     end = re.sub(r"[^A-Za-z0-9_.-]", "_", end)[:16]

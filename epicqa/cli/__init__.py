@@ -14,7 +14,10 @@ import click
 from epicqa import __version__
 from epicqa.errors import EpicqaError
 
-VERBS = ("index", "run", "score", "compare", "explain", "measures", "ask", "check", "submit", "train", "eval")
+VERBS = (
+    *("index", "collect", "data", "run", "score", "compare", "explain", "measures", "ask", "check"),
+    *("submit", "train", "eval"),
+)
 
 
 class _Verbs(click.Group):
@@ -46,6 +49,8 @@ def cli() -> None:
     \b
     epicqa index                         build an index; with no source, of the bundled sample
     epicqa ask "how long does the virus survive on steel?"
+    epicqa collect cord19 DIR -o OUT     make a collection from raw sources: papers, pages, news, Reddit
+    epicqa data check DIR                see what of the track's data set is there, and where the rest is
     epicqa run --questions expert        answer a whole set of questions and write a TAC run
     epicqa score runs/sample-expert.tsv  score a run with NDNS
     epicqa compare A.tsv B.tsv           see which run is better, how sure that is, and where

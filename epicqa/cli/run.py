@@ -18,7 +18,7 @@ from epicqa.cli.options import answering
 @click.option(
     "--data",
     metavar="DIR",
-    help="Track's folder that expert and general come from; else EPICQA_DATA, the sample's own.",
+    help="Track's folder that expert, general and their documents come from; else EPICQA_DATA, the sample.",
 )
 @click.option("--task", type=click.Choice(["ae", "e2e", "all"]), help="Part of it.  [default: ae]")
 @click.option("--judgments", metavar="FILE", help="Answer file to note for epicqa score.")
@@ -38,6 +38,10 @@ def run_command(
     """Answer questions and write a TAC run, with its manifest (.json) beside it.
 
     The same index, questions and settings give the same file, byte for byte; --config MANIFEST repeats one.
+
+    Without --index, and with documents in --data (such as DIR/e2e/cord19), the index is that of the
+    questions' own collection, such as e2e-expert, and is built first where it is not there: see epicqa data
+    check.
     """
     from epicqa.cli.progress import steps
     from epicqa.config import load_config
@@ -53,6 +57,7 @@ def run_command(
             repeat=repeat,
             threads=threads,
             progress=lambda done, total: progress("answering questions", done, total),
+            building=progress,
         )
     for note in made.notes:
         click.echo(f"note: {note}", err=True)

@@ -17,7 +17,11 @@ import pytest
 
 from epicqa import sample
 from epicqa.config import Config
+from epicqa.errors import EpicqaError
+from epicqa.index import build
+from epicqa.index.build import BuildOptions, build_index, open_index
 from epicqa.running import make_run
+from epicqa.runs import parse_run
 
 
 def few(path: Path, count: int = 2) -> Path:
@@ -248,3 +252,186 @@ def test_bad_input_is_one_line_and_nothing_is_written(home: Path, epicqa: Callab
         line = epicqa("run", *arguments).line()
         assert message in line, line
     assert sorted(home.rglob("*")) == before
+
+
+COLLECTIONS = {
+    "ae": ("cord19", "general"),
+    "e2e": ("cord19", "ask_science", "ccns_trec", "chqa"),
+}
+
+
+def paper(name: str, *sentences: str) -> str:
+    context, spans, at = f"{name}-C000", [], 0
+    for number, sentence in enumerate(sentences):
+        spans.append({"sentence_id": f"{context}-S{number:03d}", "start": at, "end": at + len(sentence)})
+        at += len(sentence) + 1
+    contexts = [{"section": None, "context_id": context, "text": " ".join(sentences), "sentences": spans}]
+    return json.dumps({"document_id": name, "metadata": {"title": f"On {name}"}, "contexts": contexts})
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A made-up data set in the published layout, and a home without an index, the current folder."""
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    monkeypatch.setenv("EPICQA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("EPICQA_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "data"
+    for task, names in COLLECTIONS.items():
+        for name in names:
+            (folder / task / name).mkdir(parents=True)
+            for number in (1, 2):
+                text = paper(f"{task}-{name}-{number}", "The virus lives on steel.", f"Masks help {number}.")
+                (folder / task / name / f"{number}.json").write_text(text)
+        for kind in ("expert", "general"):
+            first = {"ae": 0, "e2e": 100}[task]
+            texts = {"question": "How long does it live on steel?", "query": "steel", "background": ""}
+            ids = [f"{'E' if kind == 'expert' else 'C'}Q{first + number:03d}" for number in (1, 2)]
+            records = [{"question_id": one, **texts} for one in ids]
+            (folder / task / f"{kind}_questions.json").write_text(json.dumps(records))
+    return folder
+
+
+def retrieved(run: Path) -> set[str]:
+    """The documents in a run."""
+    return {row.split("\t")[2].split("-C000")[0] for row in run.read_text().splitlines()}
+
+
+def built(name: str) -> tuple[str, int]:
+    """An index's generation, and how many documents it has."""
+    index = open_index(name)
+    return index.folder.name, index.manifest["documents"]
+
+
+def test_the_published_data_set_just_works(
+    data: Path, epicqa: Callable, plain_flags: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ("run", "--task", "e2e", *plain_flags)
+    made = epicqa(*run, "--data", data)
+    assert (made.status, made.err) == (0, "")
+    path = Path.cwd() / "runs" / "e2e-expert.tsv"
+    assert made.out == f"{path}: 8 passages for 2 questions\n"
+    assert retrieved(path) == {"e2e-cord19-1", "e2e-cord19-2"}
+    noted = json.loads(path.with_suffix(".json").read_text())
+    assert (noted["index"], noted["config"]["index"], noted["tag"]) == ("e2e-expert",) * 3
+    assert noted["questions"]["ids"] == ["EQ101", "EQ102"]
+    assert noted["index_fingerprint"] == open_index("e2e-expert").fingerprint
+    assert open_index("e2e-expert").manifest["dense"]["model"] == "static"
+    assert epicqa("check", path).status == 0
+    whole = path.read_bytes()
+    # Nothing has changed, so nothing is built; nor for the same folder by another path, or a manifest.
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "_steps", None)
+        patch.setenv("EPICQA_DATA", os.path.relpath(data))
+        assert epicqa(*run).out == made.out
+        assert epicqa("run", "--config", path.with_suffix(".json")).out == made.out
+        assert path.read_bytes() == whole
+    # What `data check` advises is the same index.
+    told = epicqa("index", data / "e2e" / "cord19", "--name", "e2e-expert", "--json")
+    assert json.loads(told.out)["fingerprint"] == noted["index_fingerprint"]
+    assert built("e2e-expert") == ("generation-000001", 2)
+    general = epicqa(*run, "--data", data, "--questions", "general")
+    assert general.status == 0 and general.out.endswith("e2e-general.tsv: 24 passages for 2 questions\n")
+    found = retrieved(path.with_name("e2e-general.tsv"))
+    assert found == {f"e2e-{name}-{number}" for name in COLLECTIONS["e2e"][1:] for number in (1, 2)}
+    for kind, documents in (("expert", "ae-cord19"), ("general", "ae-general")):
+        epicqa("run", "--data", data, "--questions", kind, *plain_flags)
+        assert retrieved(path.with_name(f"ae-{kind}.tsv")) == {f"{documents}-1", f"{documents}-2"}
+
+
+def test_the_index_follows_the_documents_and_keeps_its_model(data: Path, plain: dict) -> None:
+    config = Config(**plain, data=str(data))
+    places = [data / "ae" / "cord19"]
+    build_index(places, "ae-expert", BuildOptions("none", threads=1))
+    assert make_run(config).notes[0].startswith("index 'ae-expert' has no vectors")
+    assert built("ae-expert") == ("generation-000001", 2)
+    (places[0] / "3.json").write_text(paper("late", "Steel is cold."))
+    (places[0] / "4.json").write_text("{}")
+    made = make_run(config)
+    assert "index 'ae-expert' lacks 1 documents that could not be used, see " in made.notes[-1]
+    assert built("ae-expert") == ("generation-000002", 3) and "late" in retrieved(made.path)
+    assert open_index("ae-expert").manifest["dense"] is None
+    build_index(places, "ae-expert", BuildOptions(titles=False, vectors="sq8", threads=1))
+    assert built("ae-expert")[0] == "generation-000003"
+    shutil.move(places[0], data / "elsewhere")
+    (data / "ae" / "cord19.jsonl").write_text(paper("one", "Steel.") + "\n")
+    assert retrieved(make_run(config).path) == {"one"}
+    dense = open_index("ae-expert").manifest["dense"]
+    assert (dense["titles"], dense["kind"]) == (False, "sq8")
+    # A damaged one is built anew, as epicqa index takes it.
+    (open_index("ae-expert").folder / "index.json").write_text("{}")
+    assert retrieved(make_run(config).path) == {"one"}
+    assert open_index("ae-expert").manifest["dense"]["kind"] == "flat"
+
+
+def test_a_part_of_a_collection_is_told(data: Path, plain: dict) -> None:
+    for name in ("ask_science", "chqa"):
+        shutil.rmtree(data / "e2e" / name)
+    made = make_run(Config(**plain, data=str(data), task="e2e", questions="general"))
+    assert made.notes == (
+        "index 'e2e-general' lacks e2e/ask_science, e2e/chqa; epicqa data check tells where it is from",
+    )
+    assert retrieved(made.path) == {"e2e-ccns_trec-1", "e2e-ccns_trec-2"}
+
+
+def test_an_interrupted_build_goes_on(data: Path, plain: dict) -> None:
+    config = Config(**plain, data=str(data))
+    told: list[str] = []
+
+    def stop(step: str, done: int, total: int | None) -> None:
+        told.append(step)
+        if step == "encoding sentences":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_run(config, building=stop)
+    assert told[0] == "reading documents" and not Path("runs").exists()
+    (work,) = Path("indexes/ae-expert").glob("building-*")
+    corpus = (work / "corpus" / "corpus.json").stat().st_ino
+    make_run(config)
+    assert (open_index("ae-expert").folder / "corpus" / "corpus.json").stat().st_ino == corpus
+
+
+def test_what_is_wrong_is_told_before_the_index_is_built(data: Path, epicqa: Callable) -> None:
+    run = ("run", "--data", data)
+    all_kinds = "have a collection of their own, expected --questions expert or general, or --index NAME"
+    assert all_kinds in epicqa(*run, "--questions", "all").line()
+    line = epicqa(*run, "--task", "all").line()
+    assert line.startswith(f"{data}: ") and "expected --task ae or e2e, or --index NAME to ask" in line
+    both = epicqa(*run, "--task", "all", "--questions", "all").line()
+    assert "expected --task ae or e2e and --questions expert or general, or" in both
+    (data / "ae" / "expert_questions.json").write_text("{")
+    assert "expert_questions.json:1: broken JSON" in epicqa(*run).line()
+    (data / "ae" / "expert_questions.json").unlink()
+    assert "expert_questions.json: No such file" in epicqa(*run).line()
+    run = (*run, "--task", "e2e")
+    assert "run tag 'a b'" in epicqa(*run, "--tag", "a b").line()
+    assert "absent: no such file, expected judgments" in epicqa(*run, "--judgments", "absent").line()
+    assert "unknown model './absent'" in epicqa(*run, "--reranker", "./absent").line()
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_a_named_index_or_a_file_of_questions_has_no_collection(
+    data: Path, home: Path, epicqa: Callable, plain_flags: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``home`` has the sample's index; nothing may be built."""
+    monkeypatch.setattr(build, "_build", None)
+    run = ("run", *plain_flags, "--depth", 2)
+    assert "for 2 questions" in epicqa(*run, "--index", "mine", "--data", data).out
+    assert "for 4 questions" in epicqa(*run, "--index", "mine", "--data", data, "--questions", "all").out
+    made = epicqa(*run, "--questions", data / "ae" / "expert_questions.json", "--data", data)
+    assert made.out.endswith("sample-expert_questions.tsv: 4 passages for 2 questions\n")
+    for task, names in COLLECTIONS.items():
+        for name in names:
+            shutil.rmtree(data / task / name)
+    # Questions alone are asked of the index that is there, as ever.
+    made = epicqa(*run, "--data", data, "--task", "all", "--questions", "all")
+    assert made.out.endswith("sample-all-all.tsv: 16 passages for 8 questions\n")
+
+
+def test_documents_that_are_none_are_one_line(data: Path, plain: dict) -> None:
+    for path in (data / "ae" / "cord19").iterdir():
+        path.write_text("{}")
+    with pytest.raises(EpicqaError, match="no valid document, 2 skipped"):
+        make_run(Config(**plain, data=str(data)))
+    assert parse_run(make_run(Config(**plain, data=str(data), questions="general")).path)[0].questions
