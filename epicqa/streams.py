@@ -17,13 +17,19 @@ from epicqa.errors import EpicqaError
 SUFFIXES = (".gz", ".xz", ".zst")
 ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
+# Archives of the web and of forums are packed with windows up to this (``zstd --long=31``). A stream holds as
+# much as its own window and text need, at most this.
+_MAX_WINDOW = 1 << 31
+# Bytes unpacked at once: a block of 4 can become 128 KiB, so this many become 32 MiB at most.
+_FED = 1 << 10
+
 
 class _Zstandard(io.RawIOBase):
     """Zstandard frames, one after the other; the library's own reader takes a cut frame for the end."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._frame = self._next_frame()
         self._fresh = True
         self._given = b""
         self._ready = memoryview(b"")
@@ -31,10 +37,14 @@ class _Zstandard(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    @staticmethod
+    def _next_frame() -> zstandard.ZstdDecompressionObj:
+        return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
+
     def readinto(self, target) -> int:  # type: ignore[no-untyped-def]
         while not self._ready:
             if not self._given:
-                self._given = self._stream.read(1 << 17)
+                self._given = self._stream.read(_FED)
             if not self._given:
                 if self._fresh:
                     return 0
@@ -44,7 +54,7 @@ class _Zstandard(io.RawIOBase):
             self._given = b""
             if self._frame.eof:
                 self._given = self._frame.unused_data
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
+                self._frame = self._next_frame()
                 self._fresh = True
         size = min(len(target), len(self._ready))
         target[:size] = self._ready[:size]

@@ -13,6 +13,7 @@ from epicqa.corpus.sources.members import Damaged, Member, TooLarge, members
 from epicqa.corpus.sources.raw import BROKEN, TOO_LARGE, LeftOut, Piece, reason_of
 from epicqa.corpus.sources.reading import WANTED, is_document_file
 from epicqa.errors import EpicqaError
+from epicqa.files import text_of
 from epicqa.streams import plain_name
 
 
@@ -37,7 +38,7 @@ class Merge:
                         yield found
             except Damaged as error:
                 nothing = False
-                yield LeftOut(str(source), BROKEN, reason_of(error, source))
+                yield LeftOut(text_of(source), BROKEN, reason_of(error, source))
             if nothing:
                 raise EpicqaError(f"{source}: holds no documents, expected {WANTED}")
 

@@ -15,6 +15,7 @@ from epicqa.corpus.drafts import Draft
 from epicqa.corpus.model import Document
 from epicqa.corpus.sources.members import Damaged, TooLarge, members
 from epicqa.errors import EpicqaError
+from epicqa.files import text_of
 
 BROKEN = "broken"
 TOO_LARGE = "too large"
@@ -106,7 +107,7 @@ def whole_files(
                     yield Piece(member.file, raw, {"name": member.name})
         except Damaged as error:
             nothing = False
-            yield LeftOut(str(source), BROKEN, reason_of(error, source))
+            yield LeftOut(text_of(source), BROKEN, reason_of(error, source))
         if nothing:
             raise EpicqaError(f"{source}: holds nothing to collect, expected {expected}")
 
