@@ -15,7 +15,7 @@ _EXPECTED = "expected one such as gov, who.int or gov.uk"
 
 
 def host_of(url: str) -> str | None:
-    """The host of an address: lower case, without port and final dot, IDNA as ASCII; None where it has none."""
+    """The host of an address, lower case, without port and final dot, IDNA as ASCII; None if it has none."""
     import idna
 
     try:

@@ -11,7 +11,6 @@ import orjson
 
 from epicqa.corpus.drafts import Draft
 from epicqa.corpus.sources import reddit_spill
-from epicqa.corpus.sources.members import text_of
 from epicqa.corpus.sources.raw import BROKEN, EMPTY, FILTERED, TOO_LARGE, LeftOut, Piece
 from epicqa.corpus.sources.reddit_text import unescape
 from epicqa.corpus.sources.reddit_thread import (
@@ -23,6 +22,7 @@ from epicqa.corpus.sources.reddit_thread import (
     submission_of,
 )
 from epicqa.errors import EpicqaError
+from epicqa.files import text_of
 
 
 @dataclass(frozen=True)
