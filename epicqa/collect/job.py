@@ -195,6 +195,8 @@ def _parts(job: _Job, table: Path | None) -> Iterator[tuple[Path, Part]]:
                 yield write_part, (path, batch, job.source, job.settings, table)
 
     documents = 0
+    # Some sources read long before there is a document.
+    job.progress("collecting documents", 0, None)
     with closing(in_order(calls(), job.workers)) as results:
         for number, part in enumerate(results):
             documents += len(part.entries)
