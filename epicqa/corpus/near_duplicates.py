@@ -30,6 +30,7 @@ COMPARED = 8
 """Earlier rows that a row is compared with in one bucket, and similar ones that are remembered for it."""
 
 _WORD = re.compile(r"\w+")
+_PIECE = 256
 _WORDS_KNOWN = 1 << 17
 _SHINGLES_AT_ONCE = 1 << 12
 _ROWS_AT_ONCE = 1 << 12
@@ -53,7 +54,7 @@ def signatures(texts: Sequence[str]) -> Signatures:
     word_hash = lru_cache(_WORDS_KNOWN)(_word_hash)
     found = np.empty((len(texts), PERMUTATIONS), np.uint32)
     for row, text in enumerate(texts):
-        words = _WORD.findall(unicodedata.normalize("NFKC", text).lower())
+        words = _WORD.findall(_folded(text))
         sketch.hashvalues = empty
         if len(words) >= MIN_WORDS:
             hashes = _shingles(np.fromiter(map(word_hash, words), np.uint64, len(words)))
@@ -77,9 +78,16 @@ def union(of_parts: Signatures, counts: NDArray[np.integer]) -> Signatures:
     some = np.flatnonzero(counts)
     if len(some):
         starts = ends[some] - np.asarray(counts)[some]
-        np.minimum.reduceat(of_parts, starts, axis=0, out=found[: len(some)])
-        found[some] = found[: len(some)].copy()
+        found[some] = np.minimum.reduceat(of_parts, starts, axis=0)
     return found
+
+
+def _folded(text: str) -> str:
+    if not text.isascii():
+        # In pieces: a long run of combining marks takes the square of its length.
+        pieces = (text[low : low + _PIECE] for low in range(0, len(text), _PIECE))
+        text = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
+    return text.lower()
 
 
 def _word_hash(word: str) -> int:
@@ -172,14 +180,11 @@ def _buckets(signatures: Signatures, rows: Rows, column: int, width: int) -> tup
     return rows[order], np.maximum.accumulate(starts)
 
 
-def _candidates(signatures: Signatures, rows: Rows, column: int, width: int) -> Iterator[tuple[Rows, Rows]]:
-    """Pairs of rows that are equal in a band, the later and the earlier, no more at once than rows."""
+def _crowds(signatures: Signatures, rows: Rows, column: int, width: int) -> Iterator[tuple[Rows, Rows]]:
+    """The buckets of a band, then those of its crowded ones by twice as many columns, and so on."""
     while len(rows) and width <= PERMUTATIONS:
         rows, starts = _buckets(signatures, rows, column, width)
-        place = np.arange(len(rows)) - starts
-        for other in range(COMPARED):
-            later = np.flatnonzero(place > other)
-            yield rows[later], rows[starts[later] + other]
+        yield rows, starts
         sizes = np.bincount(starts, minlength=len(rows))
         rows = np.sort(rows[sizes[starts] > COMPARED + 1])
         width *= 2
@@ -188,7 +193,7 @@ def _candidates(signatures: Signatures, rows: Rows, column: int, width: int) -> 
 def _similar_pairs(
     signatures: Signatures, rows: Rows, threshold: float
 ) -> tuple[Rows, Rows, NDArray[np.float64]]:
-    """Candidates of all bands whose similarity reaches the threshold: later, earlier, similarity.
+    """Rows that share a band and whose similarity reaches the threshold: later, earlier, similarity.
 
     In the order of both; for each later row at most the COMPARED lowest earlier ones.
     """
@@ -196,19 +201,28 @@ def _similar_pairs(
     pairs, similar = np.empty(0, np.int64), np.empty(0)
     width = band_rows(threshold)
     for column in range(0, PERMUTATIONS - width + 1, width):
-        for later, earlier in _candidates(signatures, rows, column, width):
-            new = np.setdiff1d(later * size + earlier, pairs, assume_unique=True)
-            estimated = _similarities(signatures, new // size, new % size)
-            new, estimated = new[estimated >= threshold], estimated[estimated >= threshold]
-            if not len(new):
-                continue
-            pairs, similar = np.concatenate([pairs, new]), np.concatenate([similar, estimated])
-            order = np.argsort(pairs)
-            pairs, similar = pairs[order], similar[order]
-            owners = pairs // size
-            among = np.arange(len(pairs)) - np.searchsorted(owners, owners) < COMPARED
-            pairs, similar = pairs[among], similar[among]
+        for members, starts in _crowds(signatures, rows, column, width):
+            place = np.arange(len(members)) - starts
+            found, estimates = [pairs], [similar]
+            for other in range(COMPARED):
+                later = np.flatnonzero(place > other)
+                new = members[later] * size + members[starts[later] + other]
+                new = new[~np.isin(new, pairs, assume_unique=True)]
+                estimated = _similarities(signatures, new // size, new % size)
+                found.append(new[estimated >= threshold])
+                estimates.append(estimated[estimated >= threshold])
+            pairs, similar = _lowest(np.concatenate(found), np.concatenate(estimates), size)
     return pairs // size, pairs % size, similar
+
+
+def _lowest(pairs: Rows, similar: NDArray[np.float64], size: int) -> tuple[Rows, NDArray[np.float64]]:
+    """Pairs (later * size + earlier) in order, the first COMPARED of each later row."""
+    order = np.argsort(pairs)
+    pairs, similar = pairs[order], similar[order]
+    owners = pairs // size
+    few = np.ones(len(pairs), bool)
+    few[COMPARED:] = owners[COMPARED:] != owners[:-COMPARED]
+    return pairs[few], similar[few]
 
 
 def _similarities(signatures: Signatures, left: Rows, right: Rows) -> NDArray[np.float64]:
