@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.options import parser, work_folder
 
-NAMES = ("search", "index", "scoring", "collect", "memory")
+NAMES = ("search", "index", "scoring", "collect", "near_duplicates", "memory")
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -12,6 +11,7 @@ from typing import Literal, get_args
 
 from epicqa.errors import EpicqaError
 from epicqa.jsonfiles import read_text
+from epicqa.normal import normal
 
 Where = Literal["any", "title", "text", "both"]
 """Where a term must stand: in the title or the text, or in one of them, or in both."""
@@ -49,11 +49,11 @@ def matches(title: str | None, texts: Iterable[str], terms: Sequence[str], where
 
 
 def _found(pattern: re.Pattern[str], text: str) -> bool:
-    return pattern.search(unicodedata.normalize("NFC", text)) is not None
+    return pattern.search(normal("NFC", text)) is not None
 
 
 def _terms(text: str) -> tuple[str, ...]:
-    lines = (line.partition("#")[0].split() for line in unicodedata.normalize("NFC", text).splitlines())
+    lines = (line.partition("#")[0].split() for line in normal("NFC", text).splitlines())
     return tuple(dict.fromkeys(" ".join(words) for words in lines if words))
 
 

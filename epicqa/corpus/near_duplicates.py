@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from epicqa.normal import normal
 
 PERMUTATIONS = 128
 SHINGLE_WORDS = 5
@@ -30,7 +31,6 @@ COMPARED = 8
 """Earlier rows that a row is compared with in one bucket, and similar ones that are remembered for it."""
 
 _WORD = re.compile(r"\w+")
-_PIECE = 256
 _WORDS_KNOWN = 1 << 17
 _SHINGLES_AT_ONCE = 1 << 12
 _ROWS_AT_ONCE = 1 << 12
@@ -54,7 +54,7 @@ def signatures(texts: Sequence[str]) -> Signatures:
     word_hash = lru_cache(_WORDS_KNOWN)(_word_hash)
     found = np.empty((len(texts), PERMUTATIONS), np.uint32)
     for row, text in enumerate(texts):
-        words = _WORD.findall(_folded(text))
+        words = _WORD.findall(normal("NFKC", text).lower())
         sketch.hashvalues = empty
         if len(words) >= MIN_WORDS:
             hashes = _shingles(np.fromiter(map(word_hash, words), np.uint64, len(words)))
@@ -80,14 +80,6 @@ def union(of_parts: Signatures, counts: NDArray[np.integer]) -> Signatures:
         starts = ends[some] - np.asarray(counts)[some]
         found[some] = np.minimum.reduceat(of_parts, starts, axis=0)
     return found
-
-
-def _folded(text: str) -> str:
-    if not text.isascii():
-        # In pieces: a long run of combining marks takes the square of its length.
-        pieces = (text[low : low + _PIECE] for low in range(0, len(text), _PIECE))
-        text = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
-    return text.lower()
 
 
 def _word_hash(word: str) -> int:

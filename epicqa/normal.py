@@ -1,0 +1,17 @@
+"""Unicode normal forms of texts that nobody vouches for."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Literal
+
+_PIECE = 256
+
+
+def normal(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """A text's normal form, in time linear in its length; what stands across a 256th character is missed."""
+    if text.isascii():
+        return text
+    # A long run of combining marks takes the square of its length.
+    pieces = (text[low : low + _PIECE] for low in range(0, len(text), _PIECE))
+    return "".join(unicodedata.normalize(form, piece) for piece in pieces)
