@@ -31,8 +31,8 @@ class Config:
 
     Attributes:
         index: name of the index; None stands for that of the questions' own collection, where the documents
-            are in the folder of ``data`` (see ``epicqa.collection_index``), else ``default``, or the sample where
-            that is all there is.
+            are in the folder of ``data`` (see ``epicqa.collection_index``), else ``default``, or the sample
+            where that is all there is.
         questions: expert, general, all, or a question file.
         data: folder in the track's layout that expert and general, and their collections, come from; None:
             EPICQA_DATA, the sample.

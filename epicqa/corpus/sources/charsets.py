@@ -19,7 +19,10 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+# The first character of a page in UTF-16 that has no mark.
+_WIDE = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _TAG = re.compile(rb"<(?:script|style)\b.*?</(?:script|style)|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_ANY_VALID = re.compile("[^\x00-\x7f\ufffd]")
 _GUESSED_FROM = 1 << 16
 # Below this share of bytes above 127 a text is in Latin letters, where guesses take è for č.
 _OTHER_SCRIPT = 0.3
@@ -28,24 +31,26 @@ _OTHER_SCRIPT = 0.3
 def decode(raw: bytes, declared: str | None = None) -> str:
     """The text of a page, without byte order mark; what cannot be decoded is U+FFFD. Never fails.
 
-    The first that applies decides: a byte order mark; being valid UTF-8 with other than ASCII characters, which
-    text in another encoding practically never is, whatever it declares; ``declared``, the ``charset`` of HTTP;
-    ``<meta>`` or the XML declaration in the first 4,096 bytes; a guess (`charset_normalizer`) where much of the
-    text is not ASCII; windows-1252. Labels mean what the WHATWG Encoding Standard says (``iso-8859-1`` is
-    windows-1252); unknown ones, and UTF-8 where no character is valid, count as not declared.
+    The first that applies decides: a byte order mark; being valid UTF-8, whatever is declared, for text in
+    another encoding practically never is (but ISO-2022-JP, known by its escapes); ``declared``, the
+    ``charset`` of HTTP; ``<meta>`` or the XML declaration in the first 4,096 bytes; a guess of
+    `charset_normalizer` where much of the text is not ASCII; windows-1252. Labels mean what the WHATWG
+    Encoding Standard says (by ``iso-8859-1`` windows-1252); unknown ones count as none, and so does ``utf-8``
+    where not one character other than ASCII is valid.
     """
     for mark, name in _MARKS:
         if raw.startswith(mark):
             return raw[len(mark) :].decode(name, "replace")
+    if raw[:2] in _WIDE:
+        return raw.decode(_WIDE[raw[:2]], "replace")
     utf8 = _utf8(raw)
-    if utf8 is not None and not utf8.isascii():
+    if utf8 is not None and not (utf8.isascii() and "\x1b" in utf8):
         return utf8
-    head = _head_label(raw)
-    for label, from_http in ((declared, True), (head, False)):
+    for label, from_http in ((declared, True), (_head_label(raw), False)):
         text = _labelled(raw, label, from_http) if label else None
         if text is not None:
             return text
-    return utf8 if utf8 is not None else _guessed(raw)
+    return _guessed(raw) if utf8 is None else utf8
 
 
 def _utf8(raw: bytes) -> str | None:
@@ -63,15 +68,14 @@ def _head_label(raw: bytes) -> str | None:
 def _labelled(raw: bytes, label: str, from_http: bool) -> str | None:
     import webencodings
 
-    known = webencodings.lookup(label)
+    known = webencodings.lookup(label.encode("ascii", "replace").decode())
     # A page whose ASCII declaration was read cannot be in UTF-16, which is what the standard says, too.
     if known is None or known.name == "replacement" or (known.name.startswith("utf-16") and not from_http):
         return None
-    name = "gb18030" if known.name == "gbk" else known.codec_info.name
-    text: str = known.codec_info.decode(raw, "replace")[0] if name != "gb18030" else raw.decode(name, "replace")
-    if known.name == "utf-8" and all(character == "\ufffd" or character.isascii() for character in text):
-        return None
-    return text
+    # GB 18030 holds all of GBK, and is what the standard has both labels mean.
+    codec = codecs.lookup("gb18030") if known.name == "gbk" else known.codec_info
+    text: str = codec.decode(raw, "replace")[0]
+    return None if known.name == "utf-8" and not _ANY_VALID.search(text) else text
 
 
 def _guessed(raw: bytes) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import stat
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -14,8 +16,14 @@ from epicqa import streams
 from epicqa.errors import EpicqaError
 from epicqa.files import text_of
 
-ERRORS = (*streams.ERRORS, tarfile.TarError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
+ERRORS = (
+    *(*streams.ERRORS, tarfile.TarError, zipfile.BadZipFile, NotImplementedError, RuntimeError),
+    # Of headers that somebody made up.
+    *(ValueError, IndexError),
+)
 """What reading a member's stream may raise."""
+
+_CHUNK = 1 << 20
 
 
 class Damaged(EpicqaError):
@@ -49,10 +57,15 @@ class Member:
             Damaged: it cannot be read.
             TooLarge: it is, decompressed, longer than ``limit`` bytes.
         """
-        data = self._guarded(self.stream.read, limit + 1)
-        if len(data) > limit:
-            raise TooLarge(f"more than {limit:,} bytes")
-        return data
+        chunks: list[bytes] = []
+        room = limit
+        # In chunks: asked for the limit at once, a file takes that much memory, however short it is.
+        while chunk := self._guarded(self.stream.read, min(_CHUNK, room + 1)):
+            chunks.append(chunk)
+            room -= len(chunk)
+            if room < 0:
+                raise TooLarge(f"more than {limit:,} bytes")
+        return b"".join(chunks)
 
     def lines(self, limit: int) -> Iterator[tuple[int, bytes | None]]:
         """Its lines that are not blank, with their numbers from 1; None where one is longer than ``limit``.
@@ -64,7 +77,7 @@ class Member:
         while line := self._guarded(self.stream.readline, limit + 1):
             number += 1
             if len(line) > limit:
-                while not line.endswith(b"\n") and (line := self._guarded(self.stream.readline, 1 << 20)):
+                while not line.endswith(b"\n") and (line := self._guarded(self.stream.readline, _CHUNK)):
                     pass
                 yield number, None
             elif line.strip():
@@ -140,47 +153,57 @@ def _of_folder(
             yield from _of_folder(
                 folder / entry.name, wanted, f"{below}{text_of(entry.name)}/", (*above, real)
             )
-        elif wanted(streams.plain_name(entry.name)):
+        elif wanted(streams.plain_name(entry.name)) and not _is_special(entry):
             yield from _of_file(folder / entry.name, below + text_of(entry.name))
+
+
+def _is_special(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a pipe or a device, which may never end; a link that leads nowhere is told when read."""
+    try:
+        return not stat.S_ISREG(entry.stat().st_mode)
+    except OSError:
+        return False
 
 
 def _of_file(path: Path, name: str) -> Iterator[Member]:
     try:
-        raw = path.open("rb")
+        raw: IO[bytes] = path.open("rb")
     except OSError as error:
-        raise damaged(path, error) from error
+        raw = _unreadable(error)
     with raw:
         yield Member(text_of(name), text_of(path), path, streams.decompressed(raw, path.name))
 
 
 def _of_tar(path: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     with path.open("rb") as raw:
-        stream = _Tail(streams.decompressed(raw, path.name))
-        with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]
-            for member in archive:
+        plain = streams.decompressed(raw, path.name)
+        with tarfile.open(fileobj=_Whole(plain), mode="r|") as archive:  # type: ignore[call-overload]
+            while (member := archive.next()) is not None:
+                # It would remember every file, hundreds of thousands of them.
+                archive.members = []
                 if member.isfile() and _is_wanted(member.name, wanted):
                     opened = archive.extractfile(member)
                     assert opened is not None
                     yield _member(path, member.name, opened)
-        # tarfile takes a cut between members for the end, and never looks past the end. Reading on also
-        # checks the stream's own end and checksum.
-        if any(stream.last):
-            raise tarfile.ReadError("the archive ends without its end mark")
-        while rest := stream.read(1 << 20):
+        # tarfile never looks past the end. Reading on also checks the stream's own end and checksum.
+        while rest := plain.read(_CHUNK):
             if any(rest):
                 raise tarfile.ReadError("there is more after the archive's end, perhaps a second archive")
 
 
-class _Tail:
-    """A stream that remembers the last tar block it gave: zeros where the archive is whole."""
+class _Whole:
+    """A stream that is an error to read past its end.
+
+    ``tarfile`` takes a cut between files for the end, and skips what a header claims by reading as often as
+    that takes, be there anything or not.
+    """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self.last = b""
 
     def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self.last = (self.last + data)[-tarfile.BLOCKSIZE :]
+        if not (data := self._stream.read(size)):
+            raise tarfile.ReadError("the archive ends without its end mark")
         return data
 
 
@@ -188,8 +211,35 @@ def _of_zip(path: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if not member.is_dir() and _is_wanted(member.filename, wanted):
-                with archive.open(member) as opened:
+                with _opened(archive, member) as opened:
                     yield _member(path, member.filename, opened)
+
+
+def _opened(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+    # Of the other methods the library unpacks 4 KiB at once, to whatever that becomes.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return _unreadable(NotImplementedError("neither stored nor deflated"))
+    try:
+        return archive.open(member)
+    except ERRORS as error:
+        return _unreadable(error)
+
+
+class _Unreadable(io.RawIOBase):
+    """A file that could not be opened, so that only who reads it minds."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: object) -> int:
+        raise self._error
+
+
+def _unreadable(error: BaseException) -> IO[bytes]:
+    return io.BufferedReader(_Unreadable(error))
 
 
 def _member(path: Path, name: str, stream: IO[bytes]) -> Member:
