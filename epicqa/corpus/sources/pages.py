@@ -24,9 +24,6 @@ _PROGRAMS = {"", ".php", ".asp", ".aspx", ".jsp", ".cfm"}
 _BEFORE_ROOT = re.compile(
     r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>\s*)*", re.DOTALL | re.IGNORECASE
 )
-_ROOT = re.compile(
-    r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>\s*)*", re.DOTALL | re.I
-)
 _ROOT = re.compile(r"<([A-Za-z_][\w.:-]*)")
 _IS_HTML = re.compile(r"<(?:!doctype\s+html|html|head|body|title|meta)\b", re.IGNORECASE)
 _LOOKED_AT = 1 << 14
