@@ -18,7 +18,7 @@ from epicqa.collect.parts import Part, read_part, write_part
 from epicqa.collect.settings import Settings
 from epicqa.collect.url_ids import read_url_ids, write_url_ids
 from epicqa.corpus.sources.raw import LeftOut, Piece, RawSource
-from epicqa.corpus.workers import Call, in_order
+from epicqa.corpus.workers import Call, WorkerDied, in_order
 from epicqa.errors import EpicqaError
 from epicqa.files import digest_of, remove_tree, sha256_of, state_of, sweep, sync_folder, write_bytes
 from epicqa.packages import versions
@@ -82,6 +82,12 @@ def collect(
             return done
     except Timeout:
         raise EpicqaError(f"{out}: another process collects into it; wait for it to end") from None
+    except WorkerDied:
+        raise
+    except EpicqaError:
+        # Of other inputs nothing here is of use.
+        remove_tree(work)
+        raise
 
 
 @dataclass(frozen=True, slots=True)

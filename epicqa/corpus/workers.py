@@ -22,6 +22,10 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function that can be pickled, and its arguments."""
 
 
+class WorkerDied(EpicqaError):
+    """A process ended that should not have; what was finished before is as good as ever."""
+
+
 def in_order(calls: Iterable[Call], workers: int) -> Generator[Any, None, None]:
     """The results of calls, in their order; of one call only, or by one worker, in this process.
 
@@ -29,7 +33,7 @@ def in_order(calls: Iterable[Call], workers: int) -> Generator[Any, None, None]:
     drops those not begun, and waits for those that were.
 
     Raises:
-        EpicqaError: a worker process died.
+        WorkerDied: a worker process did.
     """
     waiting = iter(calls)
     begun = list(islice(waiting, 2))
@@ -48,7 +52,7 @@ def in_order(calls: Iterable[Call], workers: int) -> Generator[Any, None, None]:
             while futures:
                 yield futures.popleft().result()
     except BrokenProcessPool:
-        raise EpicqaError(
+        raise WorkerDied(
             "a worker process ended early: out of memory, or a script without `if __name__ == '__main__':` "
             "started the work; the same command goes on, with 1 worker it needs no processes"
         ) from None
