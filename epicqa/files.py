@@ -48,20 +48,40 @@ def state_of(path: Path, wanted: Callable[[str], bool]) -> list[str]:
         wanted: says by its name whether a file below a folder counts. Hidden ones never do, linked ones do.
     """
     digest = hashlib.sha256()
-    for one in sorted(_files_below(path, wanted)) if path.is_dir() else [path]:
-        state = one.stat()
+    for one in sorted(map(Path, files_below(path, wanted))) if path.is_dir() else [path]:
+        try:
+            state = one.stat()
+        except FileNotFoundError:
+            # A link that leads nowhere: whoever reads it will say so.
+            state = one.lstat()
         digest.update(os.fsencode(one.relative_to(path)))
         digest.update(f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
     return [text_of(path.resolve()), digest.hexdigest()]
 
 
-def _files_below(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is passed over wherever folders and archives are read."""
+    return name.startswith(".") or name == "__MACOSX"
+
+
+def files_below(folder: Path, wanted: Callable[[str], bool]) -> Iterator[str]:
+    """The wanted files of a folder and those in it, hidden ones left out, links followed, in any order.
+
+    Raises:
+        OSError: a folder cannot be read, or there is none.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
     seen = set()
-    for place, folders, names in os.walk(folder, followlinks=True):
+    for place, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
         real = os.path.realpath(place)
-        folders[:] = [] if real in seen else [name for name in folders if not name.startswith(".")]
+        folders[:] = [] if real in seen else [name for name in folders if not is_hidden(name)]
+        for name in [] if real in seen else names:
+            if not is_hidden(name) and wanted(name):
+                yield f"{place}{os.sep}{name}"
         seen.add(real)
-        yield from (Path(place, name) for name in names if not name.startswith(".") and wanted(name))
 
 
 def sync_folder(path: Path) -> None:

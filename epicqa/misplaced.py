@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epicqa import streams
+from epicqa.files import is_hidden
 from epicqa.problems import Problem
 from epicqa.questions import TASKS
 
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 
 PACKED = (".jsonl", ".tar", ".zip")
 """What names of files of many documents end with, without a compression's suffix."""
-
-
-def is_hidden(name: str) -> bool:
-    """Whether a file or folder of this name is passed over."""
-    return name.startswith(".") or name == "__MACOSX"
 
 
 def entries(folder: Path) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,9 @@ from typing import Literal
 
 from epicqa import misplaced, streams
 from epicqa.corpus.sources import BadDocument, parse, records
+from epicqa.corpus.sources.reading import is_document_file
 from epicqa.errors import EpicqaError
+from epicqa.files import files_below
 from epicqa.problems import Problem
 from epicqa.questions import KINDS, TASKS, read_questions
 
@@ -299,24 +300,14 @@ def _wrong(raw: bytes) -> str | None:
 
 
 def _document_files(folder: Path) -> Iterator[str]:
-    """The files of documents below a folder, links followed, in any order; none where there is no folder.
+    """The files of documents below a folder, in any order; none where there is no folder.
 
     Raises:
         OSError: a folder cannot be read.
     """
-
-    def refuse(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise error
-
-    seen = set()
-    for place, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
-        real = os.path.realpath(place)
-        folders[:] = [] if real in seen else [one for one in folders if not misplaced.is_hidden(one)]
-        for name in [] if real in seen else names:
-            if not misplaced.is_hidden(name) and streams.plain_name(name).endswith((".json", ".jsonl")):
-                yield f"{place}{os.sep}{name}"
-        seen.add(real)
+    if not folder.is_dir():
+        return iter(())
+    return files_below(folder, lambda name: is_document_file(streams.plain_name(name)))
 
 
 def _loose(folder: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """Where documents come from: files and archives give records, a format makes each a document.
 
-A new format is one file here and one line in ``FORMATS``. What ``epicqa collect`` reads (releases, pages, news,
-forums) are raw sources, see ``raw``.
+A new format is one file here and one line in ``FORMATS``. What ``epicqa collect`` reads (releases, pages,
+news, forums) are raw sources, see ``raw``.
 """
 
 from __future__ import annotations

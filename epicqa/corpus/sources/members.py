@@ -14,7 +14,7 @@ from typing import IO
 
 from epicqa import streams
 from epicqa.errors import EpicqaError
-from epicqa.files import text_of
+from epicqa.files import is_hidden, text_of
 
 ERRORS = (
     *(*streams.ERRORS, tarfile.TarError, zipfile.BadZipFile, NotImplementedError, RuntimeError),
@@ -132,10 +132,6 @@ def _guarded(path: Path, found: Iterator[Member]) -> Iterator[Member]:
         raise damaged(path, error) from error
 
 
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or name == "__MACOSX"
-
-
 def _of_folder(
     folder: Path, wanted: Callable[[str], bool], below: str = "", above: tuple[str, ...] = ()
 ) -> Iterator[Member]:
@@ -147,7 +143,7 @@ def _of_folder(
     if real in above:
         raise EpicqaError(f"{folder}: a link back to a folder that holds it")
     for entry in entries:
-        if _is_hidden(entry.name):
+        if is_hidden(entry.name):
             continue
         if entry.is_dir():
             yield from _of_folder(
@@ -248,4 +244,4 @@ def _member(path: Path, name: str, stream: IO[bytes]) -> Member:
 
 def _is_wanted(name: str, wanted: Callable[[str], bool]) -> bool:
     parts = [part for part in PurePosixPath(name).parts if part not in (".", "..")]
-    return wanted(streams.plain_name(name)) and not any(map(_is_hidden, parts))
+    return wanted(streams.plain_name(name)) and not any(map(is_hidden, parts))
