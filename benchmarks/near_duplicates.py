@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from benchmarks.options import parser
 from benchmarks.sides import console
-from epicqa.corpus.near_duplicates import MIN_WORDS, PERMUTATIONS, SHINGLE_WORDS, groups, signatures, union
+from epicqa.corpus.near_duplicates import MIN_WORDS, PERMUTATIONS, SHINGLE_WORDS, groups, signatures
 from epicqa.corpus.sources import parse, records
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -113,9 +113,8 @@ def main() -> None:
     lines = islice(records(arguments.data / "mini" / "expert.jsonl.xz"), arguments.papers)
     papers = [[context.text for context in parse(line.raw).contexts] for line in lines]
     texts = [text for paper in papers for text in paper]
-    counts = np.array([len(paper) for paper in papers])
     rows = signatures(texts)
-    signing = cpu_seconds(lambda: union(signatures(texts), counts), arguments.repeats)
+    signing = cpu_seconds(lambda: signatures(texts), arguments.repeats)
     grouping = cpu_seconds(lambda: groups(rows, 0.8), arguments.repeats)
     pairs = exact(texts)
     figures = [quality(groups(rows, threshold)[0], pairs, threshold) for threshold in THRESHOLDS]

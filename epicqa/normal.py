@@ -1,4 +1,4 @@
-"""Unicode normal forms of texts that nobody vouches for."""
+"""Texts that nobody vouches for: normal forms, and what a terminal may be shown."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def normal(form: Literal["NFC", "NFKC"], text: str) -> str:
     # A long run of combining marks takes the square of its length.
     pieces = (text[low : low + _PIECE] for low in range(0, len(text), _PIECE))
     return "".join(unicodedata.normalize(form, piece) for piece in pieces)
+
+
+def printable(text: str) -> str:
+    """A text with a space for each character that a terminal would obey, or that has no shape."""
+    return "".join(char if char.isprintable() else " " for char in text)

@@ -13,6 +13,7 @@ import click
 
 from epicqa import __version__
 from epicqa.errors import EpicqaError
+from epicqa.normal import printable
 
 VERBS = (
     *("index", "collect", "data", "run", "score", "compare", "explain", "measures", "ask", "check"),
@@ -91,5 +92,5 @@ def main() -> None:
 
 
 def _fail(message: str, status: int) -> None:
-    click.echo(f"epicqa: {' '.join(message.split())}", err=True)
+    click.echo(f"epicqa: {' '.join(printable(message).split())}", err=True)
     sys.exit(status)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epicqa.cli.options import answering
+from epicqa.normal import printable
 
 if TYPE_CHECKING:
     from epicqa.asking import Passage
@@ -67,23 +68,18 @@ def _show(passages: list[Passage]) -> None:
     for passage in passages:
         # A style given to Text itself would hold for all that is appended, too.
         head = Text().append(f"{passage.rank}. ", "bold")
-        head.append(_plain(passage.title or "(no title)"), "bold")
+        head.append(printable(passage.title or "(no title)"), "bold")
         if passage.section:
-            head.append(f"  {_plain(passage.section)}", "dim")
-        context = Text().append(_plain(passage.context[: passage.start]), "dim")
-        context.append(_plain(passage.text), "bold yellow")
-        context.append(_plain(passage.context[passage.end :]), "dim")
+            head.append(f"  {printable(passage.section)}", "dim")
+        context = Text().append(printable(passage.context[: passage.start]), "dim")
+        context.append(printable(passage.text), "bold yellow")
+        context.append(printable(passage.context[passage.end :]), "dim")
         place = (
             passage.first_id
             if passage.first_id == passage.last_id
             else f"{passage.first_id}:{passage.last_id}"
         )
-        source = _plain(f"{place}  {passage.url}" if passage.url else place)
+        source = printable(f"{place}  {passage.url}" if passage.url else place)
         console.print(head)
         console.print(Padding(context, (0, 0, 0, 3)))
         console.print(Padding(Text(source, "cyan", overflow="fold"), (0, 0, 1, 3)))
-
-
-def _plain(text: str) -> str:
-    """A text without control characters, which a terminal would obey."""
-    return "".join(char if char.isprintable() or char == " " else " " for char in text)

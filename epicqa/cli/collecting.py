@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -194,8 +195,12 @@ def _lines(done: Collected, out: Path) -> list[tuple[str, str]]:
         lines.append(("left out", counts + where))
     if done.near_duplicates:
         counts = ", ".join(
-            f"{count:,} {what}s{' dropped' if done.dropped.get(what) else ''}"
+            f"{_counted(count, what)}{' dropped' if done.dropped.get(what) else ''}"
             for what, count in done.near_duplicates.items()
         )
         lines.append(("near-duplicates", f"{counts}; see {out / NEAR_DUPLICATES}"))
-    return [*lines, ("next", f"epicqa index {out} --name NAME")]
+    return [*lines, ("next", f"epicqa index {shlex.quote(str(out))} --name NAME")]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

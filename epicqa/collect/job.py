@@ -16,7 +16,7 @@ from epicqa.collect.join import Progress, join
 from epicqa.collect.layout import MARK, Collected, read_collected
 from epicqa.collect.parts import Part, read_part, write_part
 from epicqa.collect.settings import Settings
-from epicqa.collect.url_ids import read_url_ids, write_url_ids
+from epicqa.collect.url_ids import cached_url_ids, read_url_ids, write_url_ids
 from epicqa.corpus.sources.raw import LeftOut, Piece, RawSource
 from epicqa.corpus.workers import Call, WorkerDied, in_order
 from epicqa.errors import EpicqaError
@@ -69,13 +69,16 @@ def collect(
     from filelock import FileLock, Timeout
 
     settings = settings or Settings()
-    out = _checked(out, inputs)
+    out = _checked(out, inputs, url_ids)
     work = out.with_name(f".{out.name}.collecting")
     work.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(work / ".lock", timeout=0):
             told = progress or (lambda step, done, total: None)
             job = _Job(source, inputs, out, work, settings, url_ids, workers, told)
+            if not out.exists() and (work / "old").exists():
+                # A run was stopped between two renames.
+                (work / "old").rename(out)
             done = None if force else _unchanged(job)
             done = done or _collect(job)
             remove_tree(work)
@@ -113,7 +116,7 @@ class _Job:
         }
 
 
-def _checked(out: Path, inputs: Sequence[Path]) -> Path:
+def _checked(out: Path, inputs: Sequence[Path], url_ids: Path | None) -> Path:
     """Where ``out`` really lies, if a collection can be put there."""
     real = out.resolve()
     if real.exists() and not real.is_dir():
@@ -130,6 +133,11 @@ def _checked(out: Path, inputs: Sequence[Path]) -> Path:
         path = given.resolve()
         if path.is_relative_to(real) or real.is_relative_to(path):
             raise EpicqaError(f"{out}: lies in the input {given}, or that in it; expected another folder")
+    if url_ids is not None:
+        for folder in (out, *inputs):
+            # There it would go with the old collection, or make every run a new one.
+            if url_ids.resolve().is_relative_to(folder.resolve()):
+                raise EpicqaError(f"{url_ids}: lies in {folder}; expected another place for the table of ids")
     return real
 
 
@@ -180,6 +188,8 @@ def _table(job: _Job) -> Path | None:
     """The table of ids as it was when the work began, wherever it goes meanwhile."""
     if job.url_ids is None:
         return None
+    # One process may collect several times.
+    cached_url_ids.cache_clear()
     copy = job.work / "url-ids.tsv"
     if not copy.exists():
         write_url_ids(copy, read_url_ids(job.url_ids) if job.url_ids.exists() else {})

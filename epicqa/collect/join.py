@@ -48,14 +48,14 @@ def join(
     if not keep.any():
         raise EpicqaError(_nothing(kinds, left_out))
     if ids is not None:
-        for entry in entries:
-            if entry.url is not None:
+        for entry, kept in zip(entries, keep, strict=True):
+            if kept and entry.url is not None:
                 ids.setdefault(entry.url, entry.document_id)
     near: list[Near] = []
     contexts = np.repeat(keep, [len(entry.contexts) for entry in entries])
     if settings.compares:
         progress("looking for near-duplicates", 0, None)
-        near, keep, contexts = find_near(stems, entries, keep, settings, stage.with_suffix(".npy"))
+        near, keep, contexts = find_near(stems, entries, keep, settings, stage.parent)
     stage.mkdir()
     counts = _write(stems, entries, keep, contexts, stage, settings.jsonl, progress)
     lines = ((one.place, one.document_id or "", one.kind, one.reason) for some in left_out for one in some)
@@ -79,9 +79,11 @@ def _each_once(parts: Sequence[Part]) -> tuple[Mask, list[list[LeftOut]]]:
     for part in parts:
         again = []
         for entry in part.entries:
-            first = places.setdefault(entry.document_id, entry.place)
-            keep.append(first is entry.place)
-            if first is not entry.place:
+            first = places.get(entry.document_id)
+            keep.append(first is None)
+            if first is None:
+                places[entry.document_id] = entry.place
+            else:
                 reason = f"this id came before, in {first}"
                 again.append(LeftOut(entry.place, DUPLICATE, reason, entry.document_id))
         repeats.append(again)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epicqa.collect.parts import Entry
+from epicqa.collect.parts import CONTEXTS, DOCUMENTS, Entry
 from epicqa.collect.settings import Settings
 from epicqa.ids import ContextId
 
@@ -46,24 +46,20 @@ def find_near(
         stems: the parts, with signatures.
         entries: their documents.
         keep: bool[documents], which are in the collection.
-        scratch: a file for the signatures, which are read from disk.
+        scratch: a folder for the signatures, which are read from disk.
 
     Returns:
         Near-duplicates; bool[documents], which stay; bool[contexts of all documents], which stay.
     """
-    from epicqa.corpus.near_duplicates import groups, union
-
     counts = np.array([len(one.contexts) for one in entries], dtype=np.int64)
     owner = np.repeat(np.arange(len(entries)), counts)
-    signatures = _gathered(stems, scratch)
     near: list[Near] = []
     stay = keep.copy()
     compared = keep.copy()
     if settings.duplicate_documents != "off":
         drop = settings.duplicate_documents == "drop"
-        rows = np.flatnonzero(keep)
-        whole = union(signatures[keep[owner]], counts[keep]) if len(rows) else signatures[:0]
-        for later, earlier, similarity in _pairs(rows, *groups(whole, settings.similarity)):
+        signatures = _gathered(stems, DOCUMENTS, scratch)
+        for later, earlier, similarity in _pairs(signatures, keep, settings.similarity):
             found, of = entries[later].document_id, entries[earlier].document_id
             near.append(Near("document", found, of, similarity, drop))
             compared[later] = False
@@ -71,20 +67,20 @@ def find_near(
     contexts = stay[owner]
     if settings.duplicate_contexts != "off":
         drop = settings.duplicate_contexts == "drop"
-        rows = np.flatnonzero(contexts if drop else compared[owner])
         ids = _context_ids(entries, counts)
-        for later, earlier, similarity in _pairs(rows, *groups(signatures[rows], settings.similarity)):
+        signatures = _gathered(stems, CONTEXTS, scratch)
+        among = contexts.copy() if drop else compared[owner]
+        for later, earlier, similarity in _pairs(signatures, among, settings.similarity):
             near.append(Near("context", ids(later), ids(earlier), similarity, drop))
             contexts[later] = not drop
     return near, stay, contexts
 
 
-def _gathered(stems: Sequence[Path], scratch: Path) -> Any:
-    """The signatures of all contexts, in one array on disk."""
-    parts = [np.load(stem.with_suffix(".npy"), mmap_mode="r") for stem in stems]
-    first = parts[0]
-    shape = (sum(map(len, parts)), first.shape[1])
-    every = np.lib.format.open_memmap(scratch, "w+", first.dtype, shape) if shape[0] else first
+def _gathered(stems: Sequence[Path], suffix: str, scratch: Path) -> Any:
+    """The signatures of all parts, in one array on disk."""
+    parts = [np.load(stem.with_suffix(suffix), mmap_mode="r") for stem in stems]
+    shape = (sum(map(len, parts)), parts[0].shape[1])
+    every = np.lib.format.open_memmap(scratch / f"all{suffix}", "w+", parts[0].dtype, shape)
     at = 0
     for part in parts:
         every[at : at + len(part)] = part
@@ -92,14 +88,17 @@ def _gathered(stems: Sequence[Path], scratch: Path) -> Any:
     return every
 
 
-def _pairs(
-    rows: NDArray[np.int64], first: NDArray[np.int64], similarity: NDArray[np.float32]
-) -> Iterator[tuple[int, int, float]]:
+def _pairs(signatures: Any, among: Mask, threshold: float) -> Iterator[tuple[int, int, float]]:
+    """Rows that nearly repeat an earlier one, that one, and the similarity; the others' signatures go."""
+    from epicqa.corpus.near_duplicates import NOTHING, groups
+
+    signatures[~among] = NOTHING
+    first, similarity = groups(signatures, threshold)
     for later in np.flatnonzero(first != np.arange(len(first))):
-        yield int(rows[later]), int(rows[first[later]]), float(similarity[later])
+        yield int(later), int(first[later]), float(similarity[later])
 
 
-def _context_ids(entries: Sequence[Entry], counts: NDArray[np.int64]) -> Any:
+def _context_ids(entries: Sequence[Entry], counts: NDArray[np.int64]) -> Callable[[int], str]:
     ends = np.cumsum(counts)
 
     def context_id(row: int) -> str:

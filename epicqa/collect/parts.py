@@ -1,6 +1,6 @@
 """A part of a collection: some pieces made into documents by a worker, and what the join needs to know.
 
-A part is ``STEM.jsonl`` (its documents), ``STEM.npy`` (signatures of their contexts) and, written last,
+A part is ``STEM.jsonl`` (its documents), signatures of them and of their contexts, and, written last,
 ``STEM.json``.
 """
 
@@ -17,12 +17,15 @@ import orjson
 from epicqa.collect.settings import Settings
 from epicqa.collect.terms import matches
 from epicqa.collect.url_ids import cached_url_ids
-from epicqa.corpus.drafts import Draft, NoText, assemble, document_json
+from epicqa.corpus.drafts import Draft, NoText, address, assemble, document_json
 from epicqa.corpus.model import Document
 from epicqa.corpus.sources.base import BadDocument
 from epicqa.corpus.sources.raw import BROKEN, EMPTY, FILTERED, LeftOut, Piece, RawSource
 from epicqa.files import replacing, write_bytes
 from epicqa.ids import parse_context_id
+
+DOCUMENTS, CONTEXTS = ".documents.npy", ".contexts.npy"
+"""What the stems of signatures end with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +72,26 @@ def write_part(
     entries: list[Entry] = []
     left_out: list[LeftOut] = []
     texts: list[str] = []
+    wholes: list[str] = []
     with replacing(stem.with_suffix(".jsonl")) as temporary, temporary.open("wb") as sink:
         for found, place in _documents(pieces, source, settings, cached_url_ids(url_ids)):
             if isinstance(found, LeftOut):
-                left_out.append(found)
+                left_out.append(_storable(found))
                 continue
             line = document_json(found)
             sink.write(line)
             sentences = sum(len(context.sentences) for context in found.contexts)
             numbers = [parse_context_id(context.context_id).context for context in found.contexts]
             entries.append(Entry(found.document_id, found.url, place, numbers, sentences))
-            texts += [context.text for context in found.contexts]
+            of_contexts = [context.text for context in found.contexts]
+            texts += of_contexts
+            wholes.append("\n".join(of_contexts))
     if settings.compares:
         from epicqa.corpus.near_duplicates import signatures
 
-        with replacing(stem.with_suffix(".npy")) as temporary, temporary.open("wb") as sink:
-            np.save(sink, signatures(texts))
+        for suffix, some in ((CONTEXTS, texts), (DOCUMENTS, wholes)):
+            with replacing(stem.with_suffix(suffix)) as temporary, temporary.open("wb") as sink:
+                np.save(sink, signatures(some))
     kinds = Counter(one.kind for one in left_out)
     part = Part(tuple(entries), tuple(one for one in left_out if one.kind != FILTERED), kinds[FILTERED])
     content = {
@@ -107,6 +114,11 @@ def read_part(stem: Path) -> Part | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _storable(one: LeftOut) -> LeftOut:
+    """The same, without halves of surrogate pairs, which no file can hold."""
+    return LeftOut(*(text and text.encode("utf-8", "backslashreplace").decode() for text in astuple(one)))
 
 
 def _documents(
@@ -135,7 +147,7 @@ def _finished(
     if isinstance(found, Document):
         return found
     if found.document_id is None and found.url is not None:
-        found = replace(found, document_id=ids.get(found.url))
+        found = replace(found, document_id=ids.get(address(found.url) or ""))
     try:
         return assemble(found, max_sentences=settings.max_sentences, max_characters=settings.max_characters)
     except BadDocument as error:

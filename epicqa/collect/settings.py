@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from epicqa.collect.terms import Where
 from epicqa.corpus.drafts import MAX_CHARACTERS, MAX_SENTENCES
+from epicqa.errors import EpicqaError
 
 Handling = Literal["off", "report", "drop"]
 """What is done about near-duplicates."""
@@ -27,7 +28,10 @@ class Settings:
         max_file_size: bytes, decompressed, of one input file or record; larger ones are left out.
         jsonl: one file of all documents in place of one each.
         duplicate_documents, duplicate_contexts: what is done about near-duplicates.
-        similarity: Jaccard similarity, 0 to 1, from which on two texts are near-duplicates.
+        similarity: Jaccard similarity, above 0, at most 1, from which on two texts are near-duplicates.
+
+    Raises:
+        EpicqaError: the similarity is out of range.
     """
 
     terms: tuple[str, ...] = ()
@@ -39,6 +43,11 @@ class Settings:
     duplicate_documents: Handling = "report"
     duplicate_contexts: Handling = "report"
     similarity: float = 0.9
+
+    def __post_init__(self) -> None:
+        # NaN is in no range.
+        if not 0 < self.similarity <= 1:
+            raise EpicqaError(f"similarity {self.similarity}, expected a number above 0, at most 1")
 
     @property
     def compares(self) -> bool:

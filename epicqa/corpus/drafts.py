@@ -65,6 +65,11 @@ def clean(text: str) -> str:
     return _UNWANTED.sub(" ", text).strip()
 
 
+def address(url: str | None) -> str | None:
+    """A URL on one line, as documents and tables of ids hold it; None where there is none."""
+    return " ".join(clean(url or "").split()) or None
+
+
 def content_id(draft: Draft) -> str:
     """The hex SHA-1 of the paragraphs' texts in UTF-8, one after the other, as the track's pages have it."""
     digest = hashlib.sha1(usedforsecurity=False)
@@ -99,7 +104,7 @@ def assemble(
         return Document(
             document_id=document_id,
             title=clean(draft.title or "") or None,
-            url=clean(draft.url or "") or None,
+            url=address(draft.url),
             contexts=tuple(contexts),
             metadata=checked_metadata(draft.metadata),
         )
@@ -110,7 +115,8 @@ def assemble(
 
 def document_json(document: Document) -> bytes:
     """One line of JSON in the track's form, with its line feed."""
-    addresses = {} if document.url is None or "urls" in document.metadata else {"url": document.url}
+    first = next((url for url in document.metadata.get("urls") or () if url.strip()), None)
+    addresses = {} if document.url == first else {"url": document.url}
     value = {
         "document_id": document.document_id,
         "metadata": {"title": document.title, **addresses, **document.metadata},

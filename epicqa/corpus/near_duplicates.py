@@ -64,24 +64,6 @@ def signatures(texts: Sequence[str]) -> Signatures:
     return found
 
 
-def union(of_parts: Signatures, counts: NDArray[np.integer]) -> Signatures:
-    """The signatures of whole texts from those of their parts, such as a document's from its contexts'.
-
-    The set of a whole is the union of its parts' sets; parts without a signature add nothing.
-
-    Args:
-        of_parts: uint32[n, PERMUTATIONS], the parts of one whole after another.
-        counts: int[m], how many parts each whole has; 0 gives NOTHING. They sum to n.
-    """
-    ends = np.cumsum(counts, dtype=np.int64)
-    found = np.full((len(ends), of_parts.shape[1]), NOTHING)
-    some = np.flatnonzero(counts)
-    if len(some):
-        starts = ends[some] - np.asarray(counts)[some]
-        found[some] = np.minimum.reduceat(of_parts, starts, axis=0)
-    return found
-
-
 def _word_hash(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
 

@@ -18,6 +18,8 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from epicqa.normal import printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -261,7 +263,7 @@ def _dash(run: int) -> str:
 
 def _short(text: str, most: int = _LONGEST) -> str:
     """A text that fits, without control characters; a long one loses its middle, as ends tell names apart."""
-    plain = "".join(char if char.isprintable() else " " for char in text)
+    plain = printable(text)
     if len(plain) <= most:
         return plain
     tail = most // 3

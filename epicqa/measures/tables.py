@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from epicqa.normal import printable
+
 Cell = str | int | float | None
 
 FORMATS = ("table", "tsv", "csv", "json", "latex")
@@ -89,7 +91,7 @@ def shown(cell: Cell, form: str = "") -> str:
     if value is None:
         return MISSING
     if isinstance(value, str):
-        return _plain(value)
+        return printable(value)
     if form == "p":
         return "<0.0001" if value < 0.0001 else f"{value:.4f}"
     return format(value, form)
@@ -141,7 +143,7 @@ def to_text(table: Table, *, width: int | None = None, styled: bool = False) -> 
     widths = [
         max(
             cell_len(text)
-            for text in (_plain(column.heading), *(shown(row[i], column.form) for row in table.rows))
+            for text in (printable(column.heading), *(shown(row[i], column.form) for row in table.rows))
         )
         for i, column in enumerate(table.columns)
     ]
@@ -150,7 +152,7 @@ def to_text(table: Table, *, width: int | None = None, styled: bool = False) -> 
     for i, column in enumerate(table.columns):
         # Folding loses nothing; the default cuts long names.
         drawn.add_column(
-            Text(_plain(column.heading)),
+            Text(printable(column.heading)),
             justify="right" if is_numeric(table, i) else "left",
             overflow="fold",
             no_wrap=roomy and widths[i] <= _SHORT,
@@ -174,10 +176,10 @@ def to_text(table: Table, *, width: int | None = None, styled: bool = False) -> 
     )
     with console.capture() as captured:
         if table.title:
-            console.print(Text(_plain(table.title), "bold"))
+            console.print(Text(printable(table.title), "bold"))
         console.print(drawn)
         for note in table.notes:
-            console.print(Text(_plain(note)))
+            console.print(Text(printable(note)))
     return "".join(line.rstrip() + "\n" for line in captured.get().split("\n")[:-1])
 
 
@@ -245,7 +247,7 @@ _LATEX = {
 
 def latex_text(text: str) -> str:
     """Text that LaTeX sets as it stands, whatever is in it."""
-    escaped = "".join(_LATEX.get(char, char) for char in _plain(text))
+    escaped = "".join(_LATEX.get(char, char) for char in printable(text))
     # Doubled, these would become one dash or quotation mark.
     return re.sub(r"([-,'])(?=\1)", r"\1{}", escaped)
 
@@ -274,12 +276,8 @@ _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
 
 
 def _harmless(text: str) -> str:
-    plain = _plain(text)
+    plain = printable(text)
     return f"'{plain}" if _FORMULA.match(plain) else plain
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def is_numeric(table: Table, column: int) -> bool:

@@ -24,7 +24,6 @@ from epicqa.corpus.near_duplicates import (
     band_rows,
     groups,
     signatures,
-    union,
 )
 from epicqa.corpus.sources import parse
 
@@ -132,7 +131,6 @@ def test_short_texts_are_nobodys_duplicates(short: str) -> None:
 def test_nothing() -> None:
     none = signatures([])
     assert (none.dtype, none.shape) == (np.uint32, (0, PERMUTATIONS))
-    assert union(none, np.empty(0, np.int64)).shape == (0, PERMUTATIONS)
     first, similarity = groups(none, 0.8)
     assert (first.dtype, first.shape) == (np.int64, (0,))
     assert (similarity.dtype, similarity.shape) == (np.float32, (0,))
@@ -172,26 +170,12 @@ def test_long_texts() -> None:
     assert (signatures([f"{marks} {HANDS}"]) != NOTHING).all()
 
 
-@given(st.lists(st.integers(0, 3), max_size=5), st.integers(0, 2**32))
-def test_a_document_is_the_union_of_its_contexts(counts: list[int], seed: int) -> None:
-    draw = random.Random(seed)
-    contexts = [[prose(draw, draw.randrange(4, 30)) for _ in range(count)] for count in counts]
-    flat = signatures([text for document in contexts for text in document])
-    found = union(flat, np.array(counts, np.int64))
-    assert (found.dtype, found.shape) == (np.uint32, (len(counts), PERMUTATIONS))
-    at = 0
-    for row, count in zip(found, counts, strict=True):
-        own = flat[at : at + count]
-        assert (row == own.min(axis=0, initial=NOTHING)).all()
-        at += count
-
-
 def test_similarity_of_documents() -> None:
     draw = random.Random(2)
     shared, one, other = ([prose(draw, 60) for _ in range(count)] for count in (8, 2, 2))
-    contexts = [*shared, *one, *reversed(shared), *other]
-    left, right = union(signatures(contexts), np.array([10, 10]))
-    exact = jaccard(*(set().union(*map(shingles, part)) for part in (contexts[:10], contexts[10:])))
+    texts = ["\n".join([*shared, *one]), "\n".join([*reversed(shared), *other])]
+    left, right = signatures(texts)
+    exact = jaccard(*map(shingles, texts))
     assert (left == right).mean() == pytest.approx(exact, abs=0.15)
 
 
@@ -204,7 +188,7 @@ def test_preprints_and_articles() -> None:
     ]
     papers = preprints + articles
     contexts = signatures([text for paper in papers for text in paper])
-    first, similarity = groups(union(contexts, np.full(len(papers), 10)), 0.5)
+    first, similarity = groups(signatures(list(map("\n".join, papers))), 0.5)
     assert first.tolist() == [*range(40), *range(0, 40, 4)]
     assert (similarity[40:] < 1).all() and (similarity[40:] > 0.5).all()
     first, _ = groups(contexts, 0.7)

@@ -79,10 +79,12 @@ def checked_id(document_id: str) -> str:
     """A document id that sentence ids and run files can carry.
 
     Raises:
-        BadDocument: it is empty or holds white space, which separates the columns of a run.
+        BadDocument: it is empty, holds white space, which separates the columns of a run, or is not Unicode.
     """
     if not document_id:
         raise BadDocument("the document id is empty")
+    if any("\ud800" <= char <= "\udfff" for char in document_id):
+        raise BadDocument(f"document id {document_id!r} holds half a character, which no file can hold")
     if any(map(str.isspace, document_id)):
         raise BadDocument(f"document id {document_id!r} holds white space, which no run file can carry")
     return document_id
@@ -91,7 +93,8 @@ def checked_id(document_id: str) -> str:
 def checked_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """Metadata that can be written again as JSON (what is nested too deeply cannot)."""
     try:
-        orjson.dumps(metadata)
+        # As deep as it lies in a document.
+        orjson.dumps([metadata])
     except TypeError as error:
         raise BadDocument(f"metadata cannot be stored: {error}") from None
     return metadata
