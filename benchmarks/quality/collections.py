@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.quality.data import SEED, Article, covidqa
-from epicqa.corpus.sentences import split
+from benchmarks.quality.splitting import split
 from epicqa.errors import EpicqaError
 from epicqa.files import write_bytes
 from epicqa.ids import SentenceId

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.options import DATA
-from epicqa.corpus.sentences import split
+from benchmarks.quality.splitting import split
 from epicqa.files import write_bytes
 from epicqa.models.train.pairs import Pair, write_pairs
 

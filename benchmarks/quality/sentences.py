@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.options import DATA
+from benchmarks.quality import splitting
 from benchmarks.quality.ablation_table import to_markdown
 from epicqa import sample
 from epicqa.corpus.sentences import split
@@ -111,15 +112,6 @@ def trimmed(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]
     return found
 
 
-def _sentencex() -> Splitter:
-    from sentencex import get_sentence_boundaries
-
-    def spans(text: str) -> Iterator[tuple[int, int]]:
-        return ((one["start_index"], one["end_index"]) for one in get_sentence_boundaries("en", text))
-
-    return lambda text: trimmed(text, spans(text))
-
-
 def _blingfire() -> Splitter:
     from blingfire import text_to_sentences_and_offsets
 
@@ -152,7 +144,7 @@ def _syntok() -> Splitter:
 
 
 CANDIDATES: dict[str, Callable[[], Splitter]] = {
-    "sentencex": _sentencex,
+    "sentencex": lambda: splitting.split,
     "blingfire": _blingfire,
     "nltk": _nltk,
     "pysbd": _pysbd,
