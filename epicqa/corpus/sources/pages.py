@@ -45,7 +45,10 @@ class Pages:
     """
 
     base: str | None = None
-    name: str = "pages"
+
+    @property
+    def name(self) -> str:
+        return "pages"
 
     def pieces(self, inputs: Sequence[Path], scratch: Path, limit: int) -> Iterator[Piece | LeftOut]:
         """See `RawSource.pieces`."""
