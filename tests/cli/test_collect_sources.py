@@ -15,6 +15,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from epicqa.corpus.sources import parse
+from epicqa.corpus.sources.reddit_thread import pseudonym
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>
@@ -109,7 +110,10 @@ def test_every_source_to_answers(
     assert [one.section for one in found["Staying at home"].contexts] == [None, "How long to wait"]
     thread = found["Does heat kill the virus?"]
     assert (thread.document_id, thread.contexts[0].text) == ("abc1", "I read that >60 degrees do.")
-    assert [one.section for one in thread.contexts[1:]] == ["by:user1", "by:asker re:user1"]
+    assert [one.section for one in thread.contexts[1:]] == [
+        f"by:{pseudonym('doc')}",
+        f"by:{pseudonym('curious')} re:{pseudonym('doc')}",
+    ]
     assert thread.contexts[1].text == "Yes, heat breaks its shell."
 
     assert epicqa("index", "all", "--name", "all", "--dense", "none").status == 0

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from epicqa.corpus.drafts import Draft, assemble
 from epicqa.corpus.sources.raw import BROKEN, EMPTY, FILTERED, TOO_LARGE, LeftOut, Piece
 from epicqa.corpus.sources.reddit import Reddit, from_praw
-from epicqa.corpus.sources.reddit_thread import MAX_ANCESTORS, Comment, Submission, draft_of
+from epicqa.corpus.sources.reddit_thread import MAX_ANCESTORS, Comment, Submission, draft_of, pseudonym
 from epicqa.errors import EpicqaError
 
 LIMIT = 1 << 20
@@ -110,6 +110,11 @@ def thread(*comments: Mapping[str, Any], given: Mapping[str, Any] | None = None,
     return draft
 
 
+def by(*names: str) -> str:
+    """The section of who wrote, and who wrote above, nearest first."""
+    return "by:" + " re:".join(map(pseudonym, names))
+
+
 def sections(draft: Draft) -> list[str | None]:
     return [paragraph.section for paragraph in draft.paragraphs]
 
@@ -149,14 +154,14 @@ def test_dumps_become_threads(tmp_path: Path) -> None:
     }
     assert [(one.section, one.text) for one in draft.paragraphs] == [
         (None, "It is on my desk."),
-        ("by:user1", "Some days.\n\non desks\n\n- Steel: 3\n- card"),
-        ("by:[deleted] re:user1", "This is what c5 says."),
-        ("by:asker re:user1", "Thanks u/user1 and /u/user"),
-        ("by:user2 re:asker re:user1", "This is what c4 says."),
-        ("by:user2", "This is what c1 says."),
+        (by("bob"), "Some days.\n\non desks\n\n- Steel: 3\n- card"),
+        (by("[deleted]", "bob"), "This is what c5 says."),
+        (by("curious_cat", "bob"), f"Thanks u/{pseudonym('bob')} and /u/{pseudonym('nobody')}"),
+        (by("ann", "curious_cat", "bob"), "This is what c4 says."),
+        (by("ann"), "This is what c1 says."),
     ]
     document = assemble(draft)
-    assert document.contexts[4].section == "by:user2 re:asker re:user1"
+    assert document.contexts[4].section == by("ann", "curious_cat", "bob")
     assert [s.sentence_id for s in document.contexts[2].sentences] == ["fj1a2b-C002-S000"]
 
 
@@ -183,12 +188,22 @@ def test_names_nowhere_else() -> None:
             title="u/Ann-b_c and I (u/someone)", author="curious_cat", selftext="AMA, (u/curious_cat)"
         ),
     )
-    assert draft.title == "u/user1 and I (u/user)"
+    ann, cat, x, someone = map(pseudonym, ("ann-b_c", "curious_cat", "x", "someone"))
+    assert draft.title == f"u/{ann} and I (u/{someone})"
     assert [paragraph.text for paragraph in draft.paragraphs] == [
-        "AMA, (u/asker)",
-        "By u/user1, /u/asker: ask u/user.",
-        "https://old.reddit.com/user/user1/comments, https://x.org/u/ann-b_c menu/ann ua/b",
+        f"AMA, (u/{cat})",
+        f"By u/{ann}, /u/{cat}: ask u/{x}.",
+        f"https://old.reddit.com/user/{ann}/comments, https://x.org/u/ann-b_c menu/ann ua/b",
     ]
+
+
+def test_pseudonyms_are_the_same_everywhere() -> None:
+    # The value itself: collections made before must agree with those made after.
+    assert pseudonym("Ann") == pseudonym("ann") == "user-7704e67acd"
+    assert pseudonym("Ann") != pseudonym("Anna")
+    assert [pseudonym(name) for name in ("[deleted]", "[missing]")] == ["[deleted]", "[missing]"]
+    other = thread(comment("c9", author="Bob"), given=submission("zz", author="ann"))
+    assert sections(other)[1] == sections(thread(*THREAD))[1] == by("bob")
 
 
 def test_a_profile_names_nobody() -> None:
@@ -278,7 +293,7 @@ def test_parents_of_every_dump(parent: Any) -> None:
 @pytest.mark.parametrize("parent", ["t3_fj1a2b", "t3_other", int("fj1a2b", 36), "", "???", [1]])
 def test_replies_to_the_submission(parent: Any) -> None:
     found = [comment("c1", parent), {**comment("c2"), "parent_id": None}]
-    assert sections(thread(*found)) == [None, "by:user1", "by:user2"]
+    assert sections(thread(*found)) == [None, by("author_of_c1"), by("author_of_c2")]
 
 
 def test_orphans_and_rings() -> None:
@@ -289,7 +304,8 @@ def test_orphans_and_rings() -> None:
         comment("c4", "t1_c3"),
         comment("c5", "t1_c5"),
     )
-    assert sections(draft) == [None, "by:user1 re:[missing]", "by:user2 re:user1 re:[missing]"]
+    one, other = "author_of_c1", "author_of_c2"
+    assert sections(draft) == [None, by(one, "[missing]"), by(other, one, "[missing]")]
 
 
 def test_a_chain_of_any_length() -> None:
@@ -390,7 +406,7 @@ def test_most_comments_are_the_best_whose_parents_are_shown() -> None:
 def test_a_text_that_is_gone(text: str | None, tmp_path: Path) -> None:
     given = submission(selftext=text, title="[deleted by user]")
     draft = thread(comment("c1"), given=given)
-    assert (draft.title, sections(draft)) == (None, ["by:user1"])
+    assert (draft.title, sections(draft)) == (None, [by("author_of_c1")])
     (tmp_path / "x.jsonl").write_bytes(lines([given, comment("c1", body="&#x200B;"), comment("c2", score=0)]))
     read = Read(tmp_path, tmp_path / "x.jsonl")
     assert read.drafts == []
@@ -505,7 +521,8 @@ def test_every_shape_is_the_same_thread(tmp_path: Path, name: str) -> None:
     read = Read(tmp_path, path)
     assert read.left_out == []
     (draft,) = read.drafts
-    assert sections(draft) == [None, "by:user1", "by:user2 re:user1", "by:user3 re:user2 re:user1"]
+    chain = [f"author_of_c{number}" for number in (4, 3, 2)]
+    assert sections(draft) == [None, by(*chain[2:]), by(*chain[1:]), by(*chain)]
     assert len(read.pieces) == 1 and read.pieces[0].place.removeprefix(str(path)) in ("", ":1", ":2")
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any
 
 from epicqa.corpus.drafts import Draft, Paragraph
@@ -171,22 +172,18 @@ def draft_of(
     is nowhere stands at the top, as a reply to ``[missing]``; comments that reply to each other in a ring go.
 
     A section is ``by:NAME re:NAME re:NAME...``: the author, then the authors of the comments above, nearest
-    first. Unless ``keep_names``, names are ``asker`` for who began the thread and ``user1``, ``user2``, ...
-    as they appear in it, also in ``u/NAME`` and addresses of profiles (others there are ``user``): that is
-    the same on every run, and no list of names leads back. A name that a text has without ``u/`` stays.
+    first. Unless ``keep_names``, names are pseudonyms (see `pseudonym`), also in ``u/NAME`` and addresses of
+    profiles. A name that a text has without ``u/`` stays.
     """
     shown = list(_in_order(comments, max_comments))
-    if keep_names:
-        names = None
-    else:
-        names = _pseudonyms(submission.author, [comment.author for comment, _ in shown])
+    if not keep_names:
         submission = _off_profile(submission)
 
     def named(author: str) -> str:
-        return author if names is None else names[author.lower()]
+        return author if keep_names else pseudonym(author)
 
     def reduced(text: str) -> str:
-        return text if names is None else _without_names(text, names)
+        return text if keep_names else _without_names(text)
 
     paragraphs = [Paragraph(reduced(plain(submission.text)))]
     for comment, above in shown:
@@ -199,6 +196,18 @@ def draft_of(
         document_id=submission.id,
         metadata=submission.metadata,
     )
+
+
+def pseudonym(name: str) -> str:
+    """What stands for a user's name, in any case of letters: ``user-`` and ten hex digits of its hash.
+
+    One user has one pseudonym in all threads, dumps and runs. It keeps names out of sight; whoever has a list
+    of names can find whose it is, as can whoever follows the thread's address.
+    """
+    if name in (_DELETED, _MISSING):
+        return name
+    digest = blake2b(name.lower().encode("utf-8", "replace"), digest_size=5, person=b"epicqa reddit")
+    return f"user-{digest.hexdigest()}"
 
 
 def _in_order(comments: Iterable[Comment], most: int) -> Iterator[tuple[Comment, tuple[str, ...]]]:
@@ -239,18 +248,6 @@ def _rank(comment: Comment) -> tuple[int, int, str]:
     return -comment.score, comment.created, comment.id
 
 
-def _pseudonyms(asker: str, authors: list[str]) -> dict[str, str]:
-    """By the lower-case name (Reddit's names are equal in any case), what stands for it."""
-    names = {_DELETED: _DELETED, _MISSING: _MISSING}
-    names.setdefault(asker.lower(), "asker")
-    number = 0
-    for author in authors:
-        if author.lower() not in names:
-            number += 1
-            names[author.lower()] = f"user{number}"
-    return names
-
-
 def _off_profile(submission: Submission) -> Submission:
     """A submission whose address and subreddit do not name a user, on whose profile it may stand."""
     if not str(submission.metadata.get("subreddit", "")).lower().startswith("u_"):
@@ -264,10 +261,7 @@ def _short_url(identity: str) -> str:
     return f"https://www.reddit.com/comments/{identity}/"
 
 
-def _without_names(text: str, names: Mapping[str, str]) -> str:
-    def pseudonym(name: str) -> str:
-        return names.get(name.lower(), "user")
-
+def _without_names(text: str) -> str:
     def replaced(found: re.Match[str]) -> str:
         if address := found[1]:
             return _PROFILE.sub(lambda profile: profile[1] + pseudonym(profile[2]), address)
