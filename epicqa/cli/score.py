@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from epicqa.cli.notices import refuse_unreadable, warn
+from epicqa.cli.score_claims import score_claim_files, task_of
 from epicqa.cli.scoring import (
-    definition_option,
     drawn,
     ideal_option,
     judgments_option,
@@ -32,9 +32,23 @@ if TYPE_CHECKING:
 
 @click.command("score")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--task",
+    type=click.Choice(["epicqa", "scifact"]),
+    default="epicqa",
+    show_default=True,
+    help="What the files answer: questions, or SciFact's claims.",
+)
 @judgments_option
 @questions_option
-@definition_option
+@click.option(
+    "--definition",
+    type=click.Choice(["published", "tac2020", "paper", "leaderboard"]),
+    default="published",
+    show_default="published; paper of scifact",
+    help="NDNS as published, or to the last bit what the track's script computes. Of scifact: the paper's "
+    "measures, or the leaderboard's.",
+)
 @ideal_option
 @click.option(
     "--complete/--answered",
@@ -63,11 +77,19 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Write a report there: HTML, plots, CSV, JSON, LaTeX.",
 )
+@click.option(
+    "--claims", metavar="FILE", type=click.Path(path_type=Path), help="Claims with evidence (scifact)."
+)
+@click.option("--corpus", metavar="FILE", type=click.Path(path_type=Path), help="Their abstracts (scifact).")
+@click.option(
+    "--bootstrap", is_flag=True, help="Add standard deviations and 95% intervals over claims (scifact)."
+)
 @written
 @click.pass_context
 def score_command(
     context: click.Context,
     runs: tuple[Path, ...],
+    task: str,
     judgments: Path | None,
     questions: str | None,
     definition: str,
@@ -79,6 +101,9 @@ def score_command(
     judged_only: bool,
     ideal_file: Path | None,
     report: Path | None,
+    claims: Path | None,
+    corpus: Path | None,
+    bootstrap: bool,
     form: str,
     output: Path | None,
 ) -> None:
@@ -88,13 +113,20 @@ def score_command(
     epicqa score runs/mine.tsv --judgments answers.json
     epicqa score a.tsv b.tsv --definition tac2020 --format tsv
     epicqa score mine.tsv -m exact -m nDCG@10 -m 'RBP(rel=1)' --qrels qrels.txt
+    epicqa score mine.jsonl --task scifact --claims claims_dev.jsonl --corpus corpus.jsonl
 
     Passages are taken by score as a number, best first; equal scores by rank, then by line. tac2020 takes
     them by the score's text, as the script does, equal texts by line. A question that the judgments have no
     nugget for is left out. Sentences outside a context's judged part are filler; a passage whose ends lie in
     two contexts gains nothing (tac2020: it is in the first one's). Numbers in ids may be padded or not. Runs
     and judgments may be compressed (.gz, .xz, .zst).
+
+    With --task scifact, RUN is a file of predictions, or two: a pipeline's rationales, and its labels.
     """
+    definition = task_of(context, task)
+    if task == "scifact":
+        score_claim_files(runs, claims, corpus, definition, bootstrap, form, output)
+        return
     from epicqa.files import write_bytes
     from epicqa.measures.evaluate import plan_measures, score_documents_of
     from epicqa.measures.score_tables import ideal_file as ideal_text

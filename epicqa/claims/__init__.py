@@ -1,0 +1,1 @@
+"""Scientific claims: which abstracts support or refute them, and by which sentences (SciFact)."""

@@ -1,0 +1,70 @@
+"""Scores of claims as tables for reading, and as rows and records for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from epicqa.claims.scifact_scores import ClaimScores, Spread
+from epicqa.measures.tables import Cell, Column, Table
+
+_SPREAD = ("deviation", "low", "high")
+
+
+def flat_table(scores: ClaimScores, spreads: Mapping[str, Spread] | None = None) -> Table:
+    """For programs: a row a figure, with its spread where there is one."""
+    keys = ("measure", "value", *(_SPREAD if spreads else ()))
+    rows: list[tuple[Cell, ...]] = []
+    for name, value in scores.values().items():
+        rows.append((name, value, *(getattr(spreads[name], key) for key in _SPREAD if spreads)))
+    return Table("Scores", tuple(map(Column, keys)), tuple(rows))
+
+
+def score_table(name: str, scores: ClaimScores, spreads: Mapping[str, Spread] | None = None) -> Table:
+    """For reading: a row a measure; a row a figure where there are spreads."""
+    title = f"{name}: SciFact, {scores.definition} definition, {len(scores.claim_ids)} claims"
+    if spreads:
+        flat = flat_table(scores, spreads)
+        spread_columns = (
+            Column("measure"),
+            Column("value", form=".4f"),
+            Column("deviation", "st. dev.", ".4f"),
+            Column("low", "2.5%", ".4f"),
+            Column("high", "97.5%", ".4f"),
+        )
+        return Table(
+            title, spread_columns, flat.rows, ("Standard deviation and interval: bootstrap over claims.",)
+        )
+    values = scores.values()
+    columns = (
+        Column("measure"),
+        *(Column(key, form=".4f") for key in ("precision", "recall", "F1")),
+        *(Column(key) for key in ("right", "predicted", "gold")),
+    )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (measure, *(values[f"{measure}_{figure}"] for figure in ("p", "r", "f1")), *counts)
+        for measure, counts in scores.totals().items()
+    )
+    return Table(title, columns, rows)
+
+
+def score_record(
+    name: str, scores: ClaimScores, spreads: Mapping[str, Spread] | None = None
+) -> dict[str, Any]:
+    """A JSON object: what was scored and how, values, counts, spreads."""
+    record: dict[str, Any] = {
+        "task": "scifact",
+        "predictions": name,
+        "definition": scores.definition,
+        "claims": len(scores.claim_ids),
+        "values": scores.values(),
+        "counts": {
+            measure: dict(zip(("right", "predicted", "gold"), counts, strict=True))
+            for measure, counts in scores.totals().items()
+        },
+    }
+    if spreads:
+        record["bootstrap"] = {
+            one: {key: getattr(spread, key) for key in _SPREAD} for one, spread in spreads.items()
+        }
+    return record

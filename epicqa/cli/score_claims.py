@@ -1,0 +1,110 @@
+"""``epicqa score --task scifact``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epicqa.cli.notices import warn
+from epicqa.cli.scoring import drawn, put
+from epicqa.errors import EpicqaError
+from epicqa.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from epicqa.claims.scifact_scores import ClaimScores, Spread
+
+_ONLY_CLAIMS = {"claims", "corpus", "bootstrap"}
+_BOTH = {"runs", "task", "definition", "form", "output"}
+_DEFINITIONS = {"epicqa": ("published", "tac2020"), "scifact": ("paper", "leaderboard")}
+
+
+def task_of(context: click.Context, task: str) -> str:
+    """The definition to score by: the given one, or the task's first.
+
+    Raises:
+        EpicqaError: an option was given that the task has no use for.
+    """
+    given = {
+        parameter.name: "/".join([parameter.opts[-1], *parameter.secondary_opts])
+        for parameter in context.command.params
+        if parameter.name
+        and context.get_parameter_source(parameter.name) == click.core.ParameterSource.COMMANDLINE
+    }
+    scifact = task == "scifact"
+    for name, option in given.items():
+        if name not in _BOTH and (name in _ONLY_CLAIMS) != scifact:
+            other = "epicqa" if scifact else "scifact"
+            raise EpicqaError(f"{option} is for --task {other}, expected none with --task {task}")
+    known = _DEFINITIONS[task]
+    definition = str(context.params["definition"]) if "definition" in given else known[0]
+    if definition not in known:
+        raise EpicqaError(
+            f"--definition {definition} is none of --task {task}, expected {' or '.join(known)}"
+        )
+    return definition
+
+
+def score_claim_files(
+    paths: tuple[Path, ...],
+    claims: Path | None,
+    corpus: Path | None,
+    definition: str,
+    spread: bool,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Score a file of predictions, or a pipeline's rationales with its labels, and put the scores."""
+    from epicqa.claims.scifact import (
+        LABELS,
+        RATIONALES,
+        merge_predictions,
+        read_abstracts,
+        read_claims,
+        read_predictions,
+    )
+    from epicqa.claims.scifact_scores import MEASURES, bootstrap, score_claims
+
+    if claims is None or corpus is None:
+        missing = "--claims" if claims is None else "--corpus"
+        raise EpicqaError(f"--task scifact needs the claims and their corpus, pass {missing} FILE")
+    if len(paths) > 2:
+        raise EpicqaError("three files or more, expected one of predictions, or rationales and labels")
+    abstracts = read_abstracts(corpus)
+    judged = read_claims(claims, abstracts)
+    read = [read_predictions(path, judged, abstracts) for path in paths]
+    predictions = read[0]
+    if len(read) == 2:
+        # In either order.
+        read.sort(key=lambda one: one.shape != RATIONALES)
+        if [one.shape for one in read] != [RATIONALES, LABELS]:
+            shapes = " and ".join(one.shape for one in read)
+            raise EpicqaError(f"two files, of {shapes}, expected one of rationales and one of labels")
+        predictions = merge_predictions(*read)
+    scores = score_claims(predictions, judged, definition)
+    if len(scores.measures) < len(MEASURES):
+        message = f"{predictions.shape} only, scored by {', '.join(scores.measures)}"
+        warn([Problem(predictions.path, None, "shape", message, fatal=False)])
+    if left := len(judged) - len(scores.claim_ids):
+        message = f"{left} of {len(judged)} claims without a prediction, they do not count"
+        warn([Problem(predictions.path, None, "missing", message, fatal=False)])
+    spreads = bootstrap(scores) if spread else None
+    name = " + ".join(one.path.name for one in read)
+    put(_written(name, scores, spreads, form, output), output)
+
+
+def _written(
+    name: str, scores: ClaimScores, spreads: Mapping[str, Spread] | None, form: str, output: Path | None
+) -> str:
+    from epicqa.claims.score_tables import flat_table, score_record, score_table
+
+    if form == "json":
+        return json.dumps(score_record(name, scores, spreads), indent=1) + "\n"
+    flat = flat_table(scores, spreads)
+    if form == "tsv":
+        return "".join(f"{row[0]}\t" + "\t".join(map(repr, row[1:])) + "\n" for row in flat.rows)
+    return drawn([flat if form == "csv" else score_table(name, scores, spreads)], form, output)
