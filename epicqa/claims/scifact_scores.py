@@ -17,8 +17,10 @@ Abstracts with the label NOINFO are not predicted at all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +69,20 @@ class Spread:
     high: float
 
 
+class Counted(Protocol):
+    """Counts by claim, and the figures that sums of them give."""
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """int64[n_claims, n_measures, n_counts]."""
+
+    def names(self) -> list[str]:
+        """What `figures` gives."""
+
+    def figures(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[k, n_measures, n_counts] of sums -> float64[k, n_names]."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimScores:
     """Counts of one file of predictions.
@@ -90,12 +106,20 @@ class ClaimScores:
 
     def values(self) -> dict[str, float]:
         """Measure with ``_p``, ``_r`` or ``_f1`` -> its value, 0 to 1, in the order of `MEASURES`."""
-        figures = _figures(self.counts.sum(axis=0, dtype=np.float64)[None])
+        figures = self.figures(self.counts.sum(axis=0, dtype=np.float64)[None])
         return dict(zip(self.names(), figures[0].tolist(), strict=True))
 
     def names(self) -> list[str]:
         """The keys of `values`."""
         return [f"{measure}_{figure}" for measure in self.measures for figure in FIGURES]
+
+    def figures(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[k, n_measures, 3] of right, predicted, gold -> float64[k, 3 n_measures] of P, R, F1."""
+        right, predicted, gold = sums[..., 0], sums[..., 1], sums[..., 2]
+        precision = share(right, predicted)
+        recall = share(right, gold)
+        f1 = share(2 * precision * recall, precision + recall)
+        return np.stack([precision, recall, f1], axis=-1).reshape(len(sums), -1)
 
 
 def score_claims(predictions: Predictions, claims: Sequence[Claim], definition: str = "paper") -> ClaimScores:
@@ -113,27 +137,13 @@ def score_claims(predictions: Predictions, claims: Sequence[Claim], definition: 
     """
     longer = {"paper": False, "leaderboard": True}[definition]
     measures = MEASURES_OF[predictions.shape]
-    path = predictions.path
     if not measures:
         raise EpicqaError(
-            f"{path}: retrieved abstracts, which no measure here scores, expected lines of "
+            f"{predictions.path}: retrieved abstracts, which no measure here scores, expected lines of "
             + " or ".join(SHAPES[shape] for shape, scored in MEASURES_OF.items() if scored)
         )
-    if unknown := next((claim for claim in claims if not claim.judged), None):
-        raise EpicqaError(
-            f"{path}: claim {unknown.claim_id}: its evidence is not known, expected claims with 'evidence'"
-        )
+    counted = counted_claims(predictions, claims, definition)
     found = {one.claim_id: one for one in predictions.predictions}
-    if strange := found.keys() - {claim.claim_id for claim in claims}:
-        raise EpicqaError(f"{path}: claim {min(strange)}: no such claim, expected one of the claims' file")
-    counted = [claim for claim in claims if claim.claim_id in found]
-    if longer and len(counted) < len(claims):
-        missing = [claim.claim_id for claim in claims if claim.claim_id not in found]
-        others = f" (nor have {len(missing) - 1} others)" if missing[1:] else ""
-        raise EpicqaError(
-            f"{path}: claim {missing[0]}: it has no prediction{others}, expected one for each claim, "
-            "as the definition leaderboard requires"
-        )
     counts = np.zeros((len(counted), len(MEASURES), 3), dtype=np.int64)
     for i, claim in enumerate(counted):
         counts[i] = _counts(claim, found[claim.claim_id], longer)
@@ -141,7 +151,33 @@ def score_claims(predictions: Predictions, claims: Sequence[Claim], definition: 
     return ClaimScores(definition, tuple(claim.claim_id for claim in counted), measures, counts[:, kept])
 
 
-def bootstrap(scores: ClaimScores, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Spread]:
+def counted_claims(predictions: Predictions, claims: Sequence[Claim], definition: str) -> list[Claim]:
+    """The claims that count: those with a prediction.
+
+    Raises:
+        EpicqaError: predictions of an unknown claim; the claims' evidence is not known; a claim has no
+            prediction (``leaderboard``).
+    """
+    path = predictions.path
+    if unknown := next((claim for claim in claims if not claim.judged), None):
+        raise EpicqaError(
+            f"{path}: claim {unknown.claim_id}: its evidence is not known, expected claims with 'evidence'"
+        )
+    found = {one.claim_id for one in predictions.predictions}
+    if strange := found - {claim.claim_id for claim in claims}:
+        raise EpicqaError(f"{path}: claim {min(strange)}: no such claim, expected one of the claims' file")
+    counted = [claim for claim in claims if claim.claim_id in found]
+    if definition == "leaderboard" and len(counted) < len(claims):
+        missing = [claim.claim_id for claim in claims if claim.claim_id not in found]
+        others = f" (nor have {len(missing) - 1} others)" if missing[1:] else ""
+        raise EpicqaError(
+            f"{path}: claim {missing[0]}: it has no prediction{others}, expected one for each claim, "
+            "as the definition leaderboard requires"
+        )
+    return counted
+
+
+def bootstrap(scores: Counted, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Spread]:
     """Draw as many claims as there are, with replacement, again and again, and score each draw.
 
     Claims are the units, since what is predicted for one of them hangs together; all measures see the same
@@ -154,39 +190,29 @@ def bootstrap(scores: ClaimScores, resamples: int = RESAMPLES, seed: int = 0) ->
         seed: equal seeds give equal results.
 
     Returns:
-        A key of `ClaimScores.values` -> its spread.
+        A name of the scores -> its spread.
     """
-    n = len(scores.claim_ids)
+    n, *sizes = scores.counts.shape
+    names = scores.names()
     rows = max(1, _DRAWN // max(n, 1))
     generator = np.random.default_rng(seed)
-    flat = scores.counts.reshape(n, len(scores.measures) * 3).astype(np.float64)
-    figures = np.empty((resamples, len(scores.measures) * 3))
+    flat = scores.counts.reshape(n, math.prod(sizes)).astype(np.float64)
+    figures = np.empty((resamples, len(names)))
     for start in range(0, resamples, rows):
         size = min(rows, resamples - start)
         drawn = generator.integers(max(n, 1), size=(size, n))
         # How often each claim was drawn; sums of whole numbers stay exact.
         drawn += np.arange(size)[:, None] * n
         times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
-        sums = (times.astype(np.float64) @ flat).reshape(size, len(scores.measures), 3)
-        figures[start : start + size] = _figures(sums)
+        sums = (times.astype(np.float64) @ flat).reshape(size, *sizes)
+        figures[start : start + size] = scores.figures(sums)
     deviation = figures.std(axis=0, ddof=1)
     low, high = np.quantile(figures, [0.025, 0.975], axis=0)
-    return {
-        name: Spread(float(deviation[i]), float(low[i]), float(high[i]))
-        for i, name in enumerate(scores.names())
-    }
+    return {name: Spread(float(deviation[i]), float(low[i]), float(high[i])) for i, name in enumerate(names)}
 
 
-def _figures(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64[k, n_measures, 3] of right, predicted, gold -> float64[k, 3 n_measures] of P, R, F1."""
-    right, predicted, gold = sums[..., 0], sums[..., 1], sums[..., 2]
-    precision = _share(right, predicted)
-    recall = _share(right, gold)
-    f1 = _share(2 * precision * recall, precision + recall)
-    return np.stack([precision, recall, f1], axis=-1).reshape(len(sums), -1)
-
-
-def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+def share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Part by whole; what divides by nothing is 0."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 

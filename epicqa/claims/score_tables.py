@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from epicqa.claims.retrieval_scores import RetrievalScores
 from epicqa.claims.scifact_scores import ClaimScores, Spread
 from epicqa.measures.tables import Cell, Column, Table
+
+Scores = ClaimScores | RetrievalScores
 
 _SPREAD = ("deviation", "low", "high")
 
 
-def flat_table(scores: ClaimScores, spreads: Mapping[str, Spread] | None = None) -> Table:
+def flat_table(scores: Scores, spreads: Mapping[str, Spread] | None = None) -> Table:
     """For programs: a row a figure, with its spread where there is one."""
     keys = ("measure", "value", *(_SPREAD if spreads else ()))
     rows: list[tuple[Cell, ...]] = []
@@ -20,7 +23,7 @@ def flat_table(scores: ClaimScores, spreads: Mapping[str, Spread] | None = None)
     return Table("Scores", tuple(map(Column, keys)), tuple(rows))
 
 
-def score_table(name: str, scores: ClaimScores, spreads: Mapping[str, Spread] | None = None) -> Table:
+def score_table(name: str, scores: Scores, spreads: Mapping[str, Spread] | None = None) -> Table:
     """For reading: a row a measure; a row a figure where there are spreads."""
     title = f"{name}: SciFact, {scores.definition} definition, {len(scores.claim_ids)} claims"
     if spreads:
@@ -36,21 +39,20 @@ def score_table(name: str, scores: ClaimScores, spreads: Mapping[str, Spread] | 
             title, spread_columns, flat.rows, ("Standard deviation and interval: bootstrap over claims.",)
         )
     values = scores.values()
+    figures = {"value": ""} if isinstance(scores, RetrievalScores) else _FIGURES
     columns = (
         Column("measure"),
-        *(Column(key, form=".4f") for key in ("precision", "recall", "F1")),
-        *(Column(key) for key in ("right", "predicted", "gold")),
+        *(Column(key, form=".4f") for key in figures),
+        *(Column(key) for key in _counted(scores)),
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (measure, *(values[f"{measure}_{figure}"] for figure in ("p", "r", "f1")), *counts)
+        (measure, *(values[f"{measure}{figure}"] for figure in figures.values()), *counts)
         for measure, counts in scores.totals().items()
     )
     return Table(title, columns, rows)
 
 
-def score_record(
-    name: str, scores: ClaimScores, spreads: Mapping[str, Spread] | None = None
-) -> dict[str, Any]:
+def score_record(name: str, scores: Scores, spreads: Mapping[str, Spread] | None = None) -> dict[str, Any]:
     """A JSON object: what was scored and how, values, counts, spreads."""
     record: dict[str, Any] = {
         "task": "scifact",
@@ -59,7 +61,7 @@ def score_record(
         "claims": len(scores.claim_ids),
         "values": scores.values(),
         "counts": {
-            measure: dict(zip(("right", "predicted", "gold"), counts, strict=True))
+            measure: dict(zip(_counted(scores), counts, strict=True))
             for measure, counts in scores.totals().items()
         },
     }
@@ -68,3 +70,10 @@ def score_record(
             one: {key: getattr(spread, key) for key in _SPREAD} for one, spread in spreads.items()
         }
     return record
+
+
+_FIGURES = {"precision": "_p", "recall": "_r", "F1": "_f1"}
+
+
+def _counted(scores: Scores) -> tuple[str, ...]:
+    return ("right", "of") if isinstance(scores, RetrievalScores) else ("right", "predicted", "gold")

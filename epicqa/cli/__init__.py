@@ -17,7 +17,7 @@ from epicqa.normal import printable
 
 VERBS = (
     *("index", "collect", "data", "run", "score", "compare", "explain", "measures", "ask", "check"),
-    *("submit", "train", "eval"),
+    *("submit", "train", "eval", "claims"),
 )
 
 
@@ -57,6 +57,7 @@ def cli() -> None:
     epicqa compare A.tsv B.tsv           see which run is better, how sure that is, and where
     epicqa explain RUN --question EQ001  see passage by passage what was new to it
     epicqa measures                      what the measures are
+    epicqa claims retrieve ...           find the abstracts that tell of scientific claims (SciFact)
 
     indexes/ and runs/ lie in the current folder, or under EPICQA_HOME; caches under EPICQA_CACHE.
     Exit status: 0 done, 1 interrupted or something expected did not hold, 2 bad input.

@@ -62,9 +62,10 @@ def index_command(
 ) -> None:
     """Build an index of documents in indexes/NAME; with no SOURCE, of the bundled sample.
 
-    A SOURCE is a folder of EPIC-QA JSON files, a .json or .jsonl file of such documents or of plain
-    {"id", "title", "text"}, as it is or as .gz, .xz or .zst, or a .tar.gz or .zip of them. Documents that
-    cannot be used are skipped, counted, and listed in report.jsonl of the index's corpus.
+    A SOURCE is a folder of EPIC-QA JSON files, a .json or .jsonl file of such documents, of plain
+    {"id", "title", "text"} or of SciFact's abstracts, as it is or as .gz, .xz or .zst, or a .tar.gz or .zip
+    of them. Documents that cannot be used are skipped, counted, and listed in report.jsonl of the index's
+    corpus.
     """
     if list_all:
         _list(as_json)

@@ -16,7 +16,8 @@ from epicqa.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from epicqa.claims.scifact_scores import ClaimScores, Spread
+    from epicqa.claims.scifact_scores import Spread
+    from epicqa.claims.score_tables import Scores
 
 _ONLY_CLAIMS = {"claims", "corpus", "bootstrap"}
 _BOTH = {"runs", "task", "definition", "form", "output"}
@@ -59,7 +60,9 @@ def score_claim_files(
     output: Path | None,
 ) -> None:
     """Score a file of predictions, or a pipeline's rationales with its labels, and put the scores."""
+    from epicqa.claims.retrieval_scores import score_retrieval
     from epicqa.claims.scifact import (
+        ABSTRACTS,
         LABELS,
         RATIONALES,
         merge_predictions,
@@ -67,7 +70,7 @@ def score_claim_files(
         read_claims,
         read_predictions,
     )
-    from epicqa.claims.scifact_scores import MEASURES, bootstrap, score_claims
+    from epicqa.claims.scifact_scores import bootstrap, score_claims
 
     if claims is None or corpus is None:
         missing = "--claims" if claims is None else "--corpus"
@@ -85,9 +88,13 @@ def score_claim_files(
             shapes = " and ".join(one.shape for one in read)
             raise EpicqaError(f"two files, of {shapes}, expected one of rationales and one of labels")
         predictions = merge_predictions(*read)
-    scores = score_claims(predictions, judged, definition)
-    if len(scores.measures) < len(MEASURES):
-        message = f"{predictions.shape} only, scored by {', '.join(scores.measures)}"
+    scores: Scores
+    if predictions.shape == ABSTRACTS:
+        scores = score_retrieval(predictions, judged, definition)
+    else:
+        scores = score_claims(predictions, judged, definition)
+    if predictions.shape in (RATIONALES, LABELS):
+        message = f"{predictions.shape} only, scored by {', '.join(scores.totals())}"
         warn([Problem(predictions.path, None, "shape", message, fatal=False)])
     if left := len(judged) - len(scores.claim_ids):
         message = f"{left} of {len(judged)} claims without a prediction, they do not count"
@@ -98,7 +105,7 @@ def score_claim_files(
 
 
 def _written(
-    name: str, scores: ClaimScores, spreads: Mapping[str, Spread] | None, form: str, output: Path | None
+    name: str, scores: Scores, spreads: Mapping[str, Spread] | None, form: str, output: Path | None
 ) -> str:
     from epicqa.claims.score_tables import flat_table, score_record, score_table
 

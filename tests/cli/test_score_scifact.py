@@ -121,6 +121,29 @@ def test_steps_of_a_pipeline(epicqa: Callable, files: list[object]) -> None:
     assert epicqa("score", *["p.jsonl"] * 3, *files).line().startswith("three files or more, expected one")
 
 
+def test_retrieved_abstracts(epicqa: Callable, files: list[object]) -> None:
+    write(Path("p.jsonl"), {"claim_id": 1, "doc_ids": [8]}, {"claim_id": 2, "doc_ids": [8, 7]})
+    done = epicqa("score", "p.jsonl", *files, "--format", "tsv")
+    rows = ["abstract_hit_one\t0.5", "abstract_hit_all\t0.5", "abstract_recall\t0.0"]
+    assert (done.status, done.err, done.out.splitlines()) == (0, "", rows)
+    record = json.loads(epicqa("score", "p.jsonl", *files, "--format", "json", "--bootstrap").out)
+    assert record["counts"]["abstract_recall"] == {"right": 0, "of": 1}
+    assert list(record["bootstrap"]) == list(record["values"])
+    assert 0.3 < record["bootstrap"]["abstract_hit_one"]["deviation"] < 0.4
+    table = epicqa("score", "p.jsonl", *files).out.splitlines()
+    assert [line.split() for line in table[3:6]] == [
+        ["abstract_hit_one", "0.5000", "1", "2"],
+        ["abstract_hit_all", "0.5000", "1", "2"],
+        ["abstract_recall", "0.0000", "0", "1"],
+    ]
+    write(Path("p.jsonl"), {"claim_id": 2, "doc_ids": []})
+    done = epicqa("score", "p.jsonl", *files, "--format", "tsv")
+    assert done.err == "warning: p.jsonl: 1 of 2 claims without a prediction, they do not count\n"
+    assert done.out.splitlines()[1] == "abstract_hit_all\t1.0"
+    line = epicqa("score", "p.jsonl", *files, "--definition", "leaderboard").line()
+    assert line.startswith("p.jsonl: claim 1: it has no prediction, expected one for each claim")
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
@@ -134,7 +157,7 @@ def test_steps_of_a_pipeline(epicqa: Callable, files: list[object]) -> None:
             [{"id": 1, "evidence": {"7": {"sentences": [5], "label": "SUPPORT"}}}],
             "p.jsonl:1: claim 1: document 7: sentence 5, expected one of the 5 there",
         ),
-        ([{"claim_id": 1, "doc_ids": [7]}], "p.jsonl: retrieved abstracts, which no measure here scores"),
+        ([{"claim_id": 1, "doc_ids": [7, 7]}], "p.jsonl:1: claim 1: document 7 is repeated"),
     ],
 )
 def test_bad_predictions(epicqa: Callable, files: list[object], lines: list[object], said: str) -> None:

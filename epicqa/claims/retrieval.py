@@ -1,0 +1,179 @@
+"""Which abstracts may tell of a claim: by TF-IDF as in SciFact's paper, by the toolkit's search, by the gold.
+
+Each way gives, by claim, documents, best first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from epicqa.claims.scifact import Abstract, Claim
+from epicqa.config import Config
+from epicqa.errors import EpicqaError
+from epicqa.files import write_bytes
+from epicqa.index.build import Index
+from epicqa.pipeline import Pipeline, settle
+from epicqa.questions import Question
+from epicqa.ranking import Ranking
+from epicqa.streams import SUFFIXES
+
+Retrieved = dict[int, tuple[int, ...]]
+"""Claim -> documents, best first, in the claims' order."""
+
+K = 3
+"""Abstracts of a claim: what the paper found best on dev."""
+
+# Claims compared at once: rows of a dense matrix of all abstracts.
+_BATCH = 256
+
+
+def tfidf(abstracts: Mapping[int, Abstract], claims: Sequence[Claim], k: int = K) -> Retrieved:
+    """The k abstracts of the most similar words, as the paper's baseline has them.
+
+    Cosine of TF-IDF vectors of single words and pairs, English stop words left out. An abstract's text is
+    title and sentences, with no space between title and first sentence: so the published code has it, and it
+    changes rankings. Equal scores, as all are where no word is shared, go by collection order.
+
+    Wadden et al., "Fact or Fiction: Verifying Scientific Claims", EMNLP 2020; allenai/scifact,
+    ``verisci/inference/abstract_retrieval/tfidf.py``.
+
+    Raises:
+        EpicqaError: the abstracts have no word that counts.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(stop_words="english", ngram_range=(1, 2))
+    try:
+        vectors = vectorizer.fit_transform(
+            [abstract.title + " ".join(abstract.sentences) for abstract in abstracts.values()]
+        )
+    except ValueError:
+        raise EpicqaError("the corpus has no words but stop words, expected abstracts in English") from None
+    documents = list(abstracts)
+    found: Retrieved = {}
+    for start in range(0, len(claims), _BATCH):
+        batch = claims[start : start + _BATCH]
+        scores = (vectorizer.transform([claim.text for claim in batch]) @ vectors.T).toarray()
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
+        for claim, rows in zip(batch, order, strict=True):
+            found[claim.claim_id] = tuple(documents[row] for row in rows)
+    return found
+
+
+def oracle(claims: Sequence[Claim]) -> Retrieved:
+    """All gold evidence abstracts of each claim, in the file's order; none of a claim without evidence.
+
+    Raises:
+        EpicqaError: the evidence is not known.
+    """
+    if unknown := next((claim for claim in claims if not claim.judged), None):
+        raise EpicqaError(
+            f"claim {unknown.claim_id}: its evidence is not known, expected claims with 'evidence'"
+        )
+    return {claim.claim_id: tuple(claim.evidence) for claim in claims}
+
+
+def search(
+    index: Index,
+    claims: Sequence[Claim],
+    k: int = K,
+    config: Config | None = None,
+    *,
+    threads: int = 2,
+    progress: Callable[[int, int], None] | None = None,
+) -> Retrieved:
+    """The first k abstracts of the passages that answer a claim, taken as a question.
+
+    An abstract's score is that of its best passage; equal ones go by collection order. Passages are not put
+    in an order of diversity unless the configuration names one: a second abstract that says the same is
+    evidence, too. There are fewer than k where the passages, as many as the configuration's depth, are of
+    fewer abstracts.
+
+    Args:
+        index: of the abstracts.
+        claims: what to look for.
+        k: abstracts of a claim, at least 1.
+        config: how to search; its index, questions and data are not looked at.
+        threads: for searching; they do not change the result.
+        progress: called with the claims done and all there are.
+
+    Raises:
+        EpicqaError: a document's id is no number; as `epicqa.pipeline.settle`.
+    """
+    config = config or Config()
+    settled, _ = settle(replace(config, diversity=config.diversity or "none"), index)
+    questions = [Question(str(claim.claim_id), claim.text, "", "") for claim in claims]
+    found: Retrieved = {}
+    answers = Pipeline(index, settled, threads=threads).answer(questions)
+    for claim, answer in zip(claims, answers, strict=True):
+        found[claim.claim_id] = _documents(index, answer.passages, k)
+        if progress:
+            progress(len(found), len(claims))
+    return found
+
+
+def lacking(index: Index, abstracts: Mapping[int, Abstract]) -> int:
+    """How many of the abstracts an index lacks.
+
+    Raises:
+        EpicqaError: a document of the index is none of them.
+    """
+    store = index.store
+    known = set(map(str, abstracts))
+    for row in range(store.n_documents):
+        if (document_id := store.document_id(row)) not in known:
+            raise EpicqaError(
+                f"index {index.name!r}: document {document_id!r} is none of the corpus, "
+                "expected an index of the corpus's abstracts"
+            )
+    return len(known) - store.n_documents
+
+
+def check_output(path: Path) -> None:
+    """Refuse, before the work, a name that `write_retrieved` would refuse.
+
+    Raises:
+        EpicqaError: it is a folder, or asks for compression.
+    """
+    if path.is_dir():
+        raise EpicqaError(f"{path}: a folder, expected the name of a file to write")
+    if path.name.lower().endswith(SUFFIXES):
+        raise EpicqaError(f"{path}: abstracts are written plain, expected a name such as abstracts.jsonl")
+
+
+def write_retrieved(path: Path, found: Mapping[int, Sequence[int]]) -> None:
+    """Write abstracts by claim as JSON lines of ``{"claim_id", "doc_ids"}``, whole or not at all.
+
+    Raises:
+        EpicqaError: as `check_output`.
+    """
+    check_output(path)
+    lines = (
+        json.dumps({"claim_id": claim_id, "doc_ids": list(documents)}) + "\n"
+        for claim_id, documents in found.items()
+    )
+    write_bytes(path, "".join(lines).encode())
+
+
+def _documents(index: Index, passages: Ranking, k: int) -> tuple[int, ...]:
+    store = index.store
+    rows = store.context_document[store.sentence_context[passages.first]].tolist()
+    best: dict[int, float] = {}
+    for row, score in zip(rows, passages.score.tolist(), strict=True):
+        best[row] = max(score, best.get(row, score))
+    # Rows are in collection order.
+    first = sorted(best, key=lambda row: (-best[row], row))[:k]
+    return tuple(_number(index, store.document_id(row)) for row in first)
+
+
+def _number(index: Index, document_id: str) -> int:
+    if not document_id.isdecimal() or str(int(document_id)) != document_id:
+        raise EpicqaError(
+            f"index {index.name!r}: document {document_id!r}, expected numbers, as SciFact's abstracts have"
+        )
+    return int(document_id)
