@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 
 from epicqa.corpus.sources.base import kind
-from epicqa.corpus.sources.members import Damaged, Member, TooLarge, members, text_of
+from epicqa.corpus.sources.members import Damaged, Member, TooLarge, members
 from epicqa.corpus.sources.raw import BROKEN, TOO_LARGE, LeftOut, reason_of
 from epicqa.corpus.sources.reddit_thread import COMMENT_FIELDS, SUBMISSION_FIELDS, base36, whole_number
 from epicqa.errors import EpicqaError
-from epicqa.files import remove_tree
+from epicqa.files import remove_tree, text_of
 
 _EXPECTED = (
     "Reddit dumps: .json, .jsonl, .ndjson, RS_* or RC_* (plain, .gz, .xz or .zst), .tar, .zip or a folder"
