@@ -1,7 +1,8 @@
-"""Texts that nobody vouches for: normal forms, and what a terminal may be shown."""
+"""Texts that nobody vouches for: what files can hold, normal forms, what a terminal may be shown."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Literal
 
@@ -20,3 +21,8 @@ def normal(form: Literal["NFC", "NFKC"], text: str) -> str:
 def printable(text: str) -> str:
     """A text with a space for each character that a terminal would obey, or that has no shape."""
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text is free of halves of surrogate pairs, which JSON can hold and no file in UTF-8."""
+    return not re.search("[\ud800-\udfff]", text)

@@ -11,6 +11,7 @@ from pathlib import Path
 from epicqa import sample
 from epicqa.errors import EpicqaError
 from epicqa.jsonfiles import read_json
+from epicqa.normal import is_unicode
 
 KINDS = ("expert", "general")
 TASKS = ("ae", "e2e")
@@ -27,11 +28,6 @@ class Question:
     question: str
     query: str
     background: str
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a text is free of halves of surrogate pairs, which JSON can hold and no file in UTF-8."""
-    return not re.search("[\ud800-\udfff]", text)
 
 
 def is_word(text: str) -> bool:

@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks.options import DATA
 from benchmarks.quality import splitting
 from benchmarks.quality.ablation_table import to_markdown
+from benchmarks.quality.splitting import trimmed
 from epicqa import sample
 from epicqa.corpus.sentences import split
 from epicqa.corpus.sources import parse, records
@@ -99,17 +100,6 @@ def _shares(pairs: Iterable[tuple[Sequence[object], Sequence[object]]]) -> tuple
 
 def _mean(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def trimmed(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans without white space at their ends, those of nothing else left out."""
-    found = []
-    for start, end in spans:
-        piece = text[start:end]
-        if bare := piece.strip():
-            start += len(piece) - len(piece.lstrip())
-            found.append((start, start + len(bare)))
-    return found
 
 
 def _blingfire() -> Splitter:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
+
 
 def split(text: str) -> list[tuple[int, int]]:
     """Spans of the sentences as ``sentencex`` ends them: code points, end exclusive, trimmed, none blank."""
     import sentencex
 
-    spans = []
-    previous = 0
     # Only the ends are taken, so that whatever the splitter says no character falls between two spans.
-    for end in [*(found["end_index"] for found in sentencex.get_sentence_boundaries("en", text)), len(text)]:
-        piece = text[previous:end]
+    ends = [found["end_index"] for found in sentencex.get_sentence_boundaries("en", text)]
+    return trimmed(text, pairwise(accumulate([0, *ends, len(text)], max)))
+
+
+def trimmed(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans without white space at their ends, those of nothing else left out."""
+    found = []
+    for start, end in spans:
+        piece = text[start:end]
         if bare := piece.strip():
-            start = previous + len(piece) - len(piece.lstrip())
-            spans.append((start, start + len(bare)))
-        previous = max(previous, end)
-    return spans
+            start += len(piece) - len(piece.lstrip())
+            found.append((start, start + len(bare)))
+    return found

@@ -23,7 +23,7 @@ from typing import Any
 
 from epicqa.errors import EpicqaError
 from epicqa.files import write_bytes
-from epicqa.questions import is_unicode
+from epicqa.normal import is_unicode
 from epicqa.streams import SUFFIXES, read_whole
 
 SUPPORTS = "SUPPORTS"

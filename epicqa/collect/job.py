@@ -79,8 +79,9 @@ def collect(
             if not out.exists() and (work / "old").exists():
                 # A run was stopped between two renames.
                 (work / "old").rename(out)
-            done = None if force else _unchanged(job)
-            done = done or _collect(job)
+            plan = job.plan()
+            done = None if force else _unchanged(out, plan)
+            done = done or _collect(job, plan)
             remove_tree(work)
             return done
     except Timeout:
@@ -141,22 +142,21 @@ def _checked(out: Path, inputs: Sequence[Path], url_ids: Path | None) -> Path:
     return real
 
 
-def _unchanged(job: _Job) -> Collected | None:
+def _unchanged(out: Path, plan: dict[str, Any]) -> Collected | None:
     """The collection that is there, if it is of this plan."""
-    found = read_collected(job.out)
-    return found if found and found.key == digest_of(job.plan()) else None
+    found = read_collected(out)
+    return found if found and found.key == digest_of(plan) else None
 
 
-def _collect(job: _Job) -> Collected:
-    plan = job.plan()
+def _collect(job: _Job, plan: dict[str, Any]) -> Collected:
     key = digest_of([plan, versions(_PACKAGES)])
     _own(job.work, key)
     table = _table(job)
-    stems = [stem for stem, _ in _parts(job, table)]
+    parts = dict(_parts(job, table))
     ids = {} if table is None else dict(read_url_ids(table))
     stage = job.work / "collection"
     remove_tree(stage)
-    joined = join(stems, stage, job.settings, ids if table else None, job.progress)
+    joined = join(parts, stage, job.settings, ids if table else None, job.progress)
     if job.url_ids:
         write_url_ids(job.url_ids, ids)
         plan["url_ids"] = sha256_of(job.url_ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import orjson
 
 from epicqa.collect.layout import JSONL, NEAR_DUPLICATES, REPORT, file_name
 from epicqa.collect.near import Mask, Near, find_near
-from epicqa.collect.parts import Entry, Part, read_part
+from epicqa.collect.parts import Entry, Part
 from epicqa.collect.settings import Settings
 from epicqa.corpus.sources.raw import DUPLICATE, FILTERED, LeftOut
 from epicqa.errors import EpicqaError
@@ -23,12 +23,16 @@ Progress = Callable[[str, int, int | None], None]
 
 
 def join(
-    stems: Sequence[Path], stage: Path, settings: Settings, ids: dict[str, str] | None, progress: Progress
+    of_stems: Mapping[Path, Part],
+    stage: Path,
+    settings: Settings,
+    ids: dict[str, str] | None,
+    progress: Progress,
 ) -> dict[str, Any]:
     """Write the collection of some parts to the folder ``stage``.
 
     Args:
-        stems: the finished parts, in order.
+        of_stems: the finished parts by their stems, in order.
         stage: a new folder.
         settings: how documents are written, and what is done about near-duplicates.
         ids: ids by address; gets those of documents that are not in it.
@@ -39,7 +43,7 @@ def join(
     Raises:
         EpicqaError: there is no document.
     """
-    parts = [part for stem in stems if (part := read_part(stem))]
+    stems, parts = list(of_stems), list(of_stems.values())
     entries = [entry for part in parts for entry in part.entries]
     keep, repeats = _each_once(parts)
     left_out = [[*part.left_out, *again] for part, again in zip(parts, repeats, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from epicqa.collect.terms import Where
 from epicqa.corpus.drafts import MAX_CHARACTERS, MAX_SENTENCES
@@ -11,7 +11,6 @@ from epicqa.errors import EpicqaError
 
 Handling = Literal["off", "report", "drop"]
 """What is done about near-duplicates."""
-HANDLINGS: tuple[str, ...] = get_args(Handling)
 
 MAX_FILE_SIZE = 256 << 20
 

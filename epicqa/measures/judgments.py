@@ -16,8 +16,9 @@ from epicqa.errors import EpicqaError
 from epicqa.files import digest_of
 from epicqa.ids import parse_sentence_id
 from epicqa.jsonfiles import read_json
+from epicqa.normal import is_unicode
 from epicqa.problems import Problem
-from epicqa.questions import is_unicode, is_word
+from epicqa.questions import is_word
 
 _SHAPE = "a JSON list of objects with question_id, nuggets, annotations"
 

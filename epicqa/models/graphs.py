@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import os
 import sys
-from importlib.metadata import version
 from importlib.util import find_spec
 from inspect import signature
 from threading import Lock
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epicqa import packages
 from epicqa.errors import EpicqaError
 from epicqa.files import cache_folder, digest_of, remove_tree
 from epicqa.models.precision import best_precision
@@ -32,7 +32,7 @@ def installed() -> bool:
 
 def versions() -> dict[str, str]:
     """Of the packages that a graph depends on."""
-    return {name: version(name) for name in ("openvino", "torch", "transformers")}
+    return packages.versions(("openvino", "torch", "transformers"))
 
 
 def transformer_of(model: CrossEncoder) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from epicqa.corpus.model import Document
+from epicqa.normal import is_unicode
 
 
 class BadDocument(ValueError):
@@ -83,7 +84,7 @@ def checked_id(document_id: str) -> str:
     """
     if not document_id:
         raise BadDocument("the document id is empty")
-    if any("\ud800" <= char <= "\udfff" for char in document_id):
+    if not is_unicode(document_id):
         raise BadDocument(f"document id {document_id!r} holds half a character, which no file can hold")
     if any(map(str.isspace, document_id)):
         raise BadDocument(f"document id {document_id!r} holds white space, which no run file can carry")

@@ -173,18 +173,27 @@ def _of_file(path: Path, name: str) -> Iterator[Member]:
 def _of_tar(path: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     with path.open("rb") as raw:
         plain = streams.decompressed(raw, path.name)
-        with tarfile.open(fileobj=_Whole(plain), mode="r|") as archive:  # type: ignore[call-overload]
-            while (member := archive.next()) is not None:
-                # It would remember every file, hundreds of thousands of them.
-                archive.members = []
-                if member.isfile() and _is_wanted(member.name, wanted):
-                    opened = archive.extractfile(member)
-                    assert opened is not None
-                    yield _member(path, member.name, opened)
+        for name, opened in tar_files(plain, lambda name: _is_wanted(name, wanted)):
+            yield _member(path, name, opened)
         # tarfile never looks past the end. Reading on also checks the stream's own end and checksum.
         while rest := plain.read(_CHUNK):
             if any(rest):
                 raise tarfile.ReadError("there is more after the archive's end, perhaps a second archive")
+
+
+def tar_files(stream: IO[bytes], wanted: Callable[[str], bool]) -> Iterator[tuple[str, IO[bytes]]]:
+    """The names, as they stand there, and streams of an archive's wanted files; links and devices are none.
+
+    What follows the archive's end mark is not read. Reading may raise one of ``ERRORS``.
+    """
+    with tarfile.open(fileobj=_Whole(stream), mode="r|") as archive:  # type: ignore[call-overload]
+        while (member := archive.next()) is not None:
+            # It would remember every file, hundreds of thousands of them.
+            archive.members = []
+            if member.isfile() and wanted(member.name):
+                opened = archive.extractfile(member)
+                assert opened is not None
+                yield member.name, opened
 
 
 class _Whole:

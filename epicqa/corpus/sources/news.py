@@ -12,12 +12,11 @@ from epicqa.corpus.sources.base import BadDocument
 from epicqa.corpus.sources.domains import checked_domain, host_of, is_within, read_domains
 from epicqa.corpus.sources.html import read_html
 from epicqa.corpus.sources.http_body import http_body
-from epicqa.corpus.sources.members import Damaged, TooLarge, members
+from epicqa.corpus.sources.members import Member, TooLarge
 from epicqa.corpus.sources.news_json import JSON, json_draft, json_pieces
-from epicqa.corpus.sources.raw import BROKEN, EMPTY, TOO_LARGE, LeftOut, Piece, reason_of
+from epicqa.corpus.sources.raw import BROKEN, EMPTY, TOO_LARGE, LeftOut, Piece, read_members
 from epicqa.corpus.sources.warc import TEXT, warc_pieces
 from epicqa.errors import EpicqaError
-from epicqa.files import text_of
 from epicqa.streams import plain_name
 
 __all__ = ["News", "read_domains"]
@@ -59,18 +58,12 @@ class News:
         def is_wanted(url: str) -> bool:
             return not domains or is_within(host_of(url), domains)
 
+        def read(member: Member) -> Iterator[Piece | LeftOut]:
+            pages = warc_pieces if _is_warc(plain_name(member.name)) else json_pieces
+            return pages(member, is_wanted, limit)
+
         for source in inputs:
-            nothing = True
-            try:
-                for member in members(source, _is_news_file, _EXPECTED):
-                    nothing = False
-                    read = warc_pieces if _is_warc(plain_name(member.name)) else json_pieces
-                    yield from read(member, is_wanted, limit)
-            except Damaged as error:
-                nothing = False
-                yield LeftOut(text_of(source), BROKEN, reason_of(error, source))
-            if nothing:
-                raise EpicqaError(f"{source}: holds nothing to collect, expected {_EXPECTED}")
+            yield from read_members(source, _is_news_file, _EXPECTED, read)
 
     def drafts(self, piece: Piece, limit: int) -> Iterator[Draft | LeftOut]:
         """The one document of a piece."""

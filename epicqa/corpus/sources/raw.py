@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from epicqa.corpus.drafts import Draft
 from epicqa.corpus.model import Document
-from epicqa.corpus.sources.members import Damaged, TooLarge, members
+from epicqa.corpus.sources.members import Damaged, Member, TooLarge, members
 from epicqa.errors import EpicqaError
 from epicqa.files import text_of
 
@@ -22,6 +22,8 @@ TOO_LARGE = "too large"
 FILTERED = "filtered"
 EMPTY = "no text"
 DUPLICATE = "duplicate"
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,39 @@ class RawSource(Protocol):
         """The documents of a piece; whatever is wrong with it is a ``LeftOut``."""
 
 
+def read_members(
+    source: Path,
+    wanted: Callable[[str], bool],
+    expected: str,
+    read: Callable[[Member], Iterator[Found]],
+    nothing: str = "holds nothing to collect",
+) -> Iterator[Found | LeftOut]:
+    """What ``read`` makes of each wanted file of an input (see `members`).
+
+    A file that is damaged, or raises ``TooLarge``, ends with a ``LeftOut``; so does an archive where it is
+    damaged.
+
+    Raises:
+        EpicqaError: the input is missing or of another kind, or there is no wanted file in it, which
+            ``nothing`` says.
+    """
+    empty = True
+    try:
+        for member in members(source, wanted, expected):
+            empty = False
+            try:
+                yield from read(member)
+            except TooLarge as error:
+                yield LeftOut(member.file, TOO_LARGE, f"{error}, see --max-file-size")
+            except Damaged as error:
+                yield LeftOut(member.file, BROKEN, reason_of(error, member.container))
+    except Damaged as error:
+        empty = False
+        yield LeftOut(text_of(source), BROKEN, reason_of(error, source))
+    if empty:
+        raise EpicqaError(f"{source}: {nothing}, expected {expected}")
+
+
 def whole_files(
     inputs: Sequence[Path], wanted: Callable[[str], bool], expected: str, limit: int
 ) -> Iterator[Piece | LeftOut]:
@@ -92,24 +127,12 @@ def whole_files(
     Raises:
         EpicqaError: an input is missing or of another kind, or there is no wanted file in it.
     """
+
+    def whole(member: Member) -> Iterator[Piece]:
+        yield Piece(member.file, member.read(limit), {"name": member.name})
+
     for source in inputs:
-        nothing = True
-        try:
-            for member in members(source, wanted, expected):
-                nothing = False
-                try:
-                    raw = member.read(limit)
-                except TooLarge as error:
-                    yield LeftOut(member.file, TOO_LARGE, f"{error}, see --max-file-size")
-                except Damaged as error:
-                    yield LeftOut(member.file, BROKEN, reason_of(error, member.container))
-                else:
-                    yield Piece(member.file, raw, {"name": member.name})
-        except Damaged as error:
-            nothing = False
-            yield LeftOut(text_of(source), BROKEN, reason_of(error, source))
-        if nothing:
-            raise EpicqaError(f"{source}: holds nothing to collect, expected {expected}")
+        yield from read_members(source, wanted, expected, whole)
 
 
 def reason_of(error: Exception, path: Path) -> str:

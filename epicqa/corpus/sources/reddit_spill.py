@@ -6,6 +6,7 @@ import codecs
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,11 +14,11 @@ from typing import Any
 import orjson
 
 from epicqa.corpus.sources.base import kind
-from epicqa.corpus.sources.members import Damaged, Member, TooLarge, members
-from epicqa.corpus.sources.raw import BROKEN, TOO_LARGE, LeftOut, reason_of
+from epicqa.corpus.sources.members import Member, TooLarge
+from epicqa.corpus.sources.raw import BROKEN, TOO_LARGE, LeftOut, read_members
 from epicqa.corpus.sources.reddit_thread import COMMENT_FIELDS, SUBMISSION_FIELDS, base36, whole_number
 from epicqa.errors import EpicqaError
-from epicqa.files import remove_tree, text_of
+from epicqa.files import remove_tree
 
 _EXPECTED = (
     "Reddit dumps: .json, .jsonl, .ndjson, RS_* or RC_* (plain, .gz, .xz or .zst), .tar, .zip or a folder"
@@ -211,19 +212,7 @@ def _is_dump(name: str) -> bool:
 
 def _things(source: Path, limit: int) -> Iterator[tuple[Any, str] | LeftOut]:
     """Every JSON value that should be a submission or a comment, with its place."""
-    nothing = True
-    try:
-        for member in members(source, _is_dump, _EXPECTED):
-            nothing = False
-            try:
-                yield from _of_member(member, limit)
-            except Damaged as error:
-                yield LeftOut(member.file, BROKEN, reason_of(error, member.container))
-    except Damaged as error:
-        nothing = False
-        yield LeftOut(text_of(source), BROKEN, reason_of(error, source))
-    if nothing:
-        raise EpicqaError(f"{source}: holds nothing to collect, expected {_EXPECTED}")
+    return read_members(source, _is_dump, _EXPECTED, partial(_of_member, limit=limit))
 
 
 def _of_member(member: Member, limit: int) -> Iterator[tuple[Any, str] | LeftOut]:

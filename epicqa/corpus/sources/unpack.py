@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import errno
-import tarfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO
 
 import orjson
 
 from epicqa import streams
-from epicqa.corpus.sources.members import Damaged, Member, damaged, members
+from epicqa.corpus.sources.members import Damaged, Member, damaged, members, tar_files
 from epicqa.corpus.sources.raw import BROKEN, TOO_LARGE, LeftOut, reason_of
 from epicqa.errors import EpicqaError
 from epicqa.files import remove_tree, text_of
@@ -132,36 +130,14 @@ def _is_wanted(name: str) -> bool:
     return last.endswith(".json") or is_metadata(last) or (is_packed_part(last) and last.endswith(".tar"))
 
 
-class _Whole:
-    """A stream that is an error to read past its end.
-
-    ``tarfile`` takes a cut between files for the end, and skips what a header claims to follow by reading as
-    often as that takes, be there anything or not.
-    """
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-
-    def read(self, size: int) -> bytes:
-        if not (data := self._stream.read(size)):
-            raise tarfile.ReadError("the archive ends without its end mark")
-        return data
-
-
 def _inside(member: Member) -> Iterator[Member]:
     """The parses of an archive in an archive, which belong where that lies."""
     above = member.name.rpartition("/")[0]
     try:
-        with tarfile.open(fileobj=_Whole(member.stream), mode="r|") as archive:  # type: ignore[call-overload]
-            while (one := archive.next()) is not None:
-                # It would remember every file, hundreds of thousands of them.
-                archive.members = []
-                if one.isfile() and one.name.lower().endswith(".json"):
-                    inner = text_of(one.name)
-                    opened = archive.extractfile(one)
-                    assert opened is not None
-                    name = f"{above}/{inner}" if above and not inner.startswith("/") else inner
-                    yield Member(name, f"{member.file}!{inner}", member.container, opened)
+        for given, opened in tar_files(member.stream, lambda name: name.lower().endswith(".json")):
+            inner = text_of(given)
+            name = f"{above}/{inner}" if above and not inner.startswith("/") else inner
+            yield Member(name, f"{member.file}!{inner}", member.container, opened)
     except Exception as error:  # the library raises whatever a made-up header leads it to
         raise damaged(member.container, error) from error
 
