@@ -80,7 +80,8 @@ def reranker_command(
     from epicqa.cli.progress import steps
     from epicqa.models.train.negatives import with_negatives
     from epicqa.models.train.pairs import read_pairs, split
-    from epicqa.models.train.reranker import HELD_OUT, MINED, some_of, train_reranker
+    from epicqa.models.train.reranker import HELD_OUT, MINED, train_reranker
+    from epicqa.models.train.schedule import some_of
     from epicqa.models.train.static import read_sources
 
     listed = read_sources(sources, pairs)

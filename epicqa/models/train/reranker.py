@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
-import torch
-
 from epicqa.errors import EpicqaError
-from epicqa.files import digest_of, sweep, write_bytes
+from epicqa.files import digest_of
 from epicqa.models.places import fingerprint as model_fingerprint
 from epicqa.models.places import resolve
+from epicqa.models.train.folder import WORK, at_work, result_in
+from epicqa.models.train.loop import Progress, Run
 from epicqa.models.train.losses import Loss
 from epicqa.models.train.pairs import Pair, fingerprint
 from epicqa.models.train.reranker_recipe import Recipe
-from epicqa.models.train.reranker_result import RESULT, Trained, finish, read_result
-from epicqa.models.train.reranker_run import Progress, Run
-
-WORK = "training"
-"""The folder in a model's folder that holds its log, its curve, and what a resumed training needs."""
+from epicqa.models.train.reranker_result import Trained, finish, restored
+from epicqa.models.train.reranker_task import RerankerTask
+from epicqa.models.train.schedule import at_least
 
 MINED = 3
 """Negatives to have ready for each that a step uses, so that epochs differ."""
 
 HELD_OUT = 200
 """Held-out pairs to validate on at most."""
-
-_KEY = "key.json"
 
 
 def train_reranker(
@@ -123,78 +117,35 @@ def train_reranker(
             "held_out": fingerprint(held_out),
         }
     )
-    _check_folder(out, key)
-    work = out / WORK
-    if (out / "config.json").is_file() and (work / RESULT).is_file():
-        return read_result(out, work)
-    from filelock import FileLock, Timeout
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads or os.cpu_count() or 1)
-    try:
-        run = Run(recipe, folder, pairs, held_out, work, progress)
-        work.mkdir(parents=True, exist_ok=True)
-        with FileLock(work / ".lock", timeout=0):
-            sweep(work)
-            write_bytes(work / _KEY, json.dumps({"key": key}).encode() + b"\n")
-            run.go(checkpoint_every)
-            return finish(run, out, notes, command)
-    except Timeout:
-        raise EpicqaError(f"{out}: is being trained by another process; wait for it to end") from None
-    finally:
-        torch.set_num_threads(before)
-
-
-def some_of(pairs: Sequence[Pair], most: int, seed: int) -> list[Pair]:
-    """At most that many pairs, drawn by seed, in their order."""
-    if len(pairs) <= most:
-        return list(pairs)
-    chosen = np.random.default_rng(seed).choice(len(pairs), most, replace=False)
-    return [pairs[place] for place in np.sort(chosen).tolist()]
+    if made := result_in(out, key, partial(restored, out)):
+        return made
+    run = Run(
+        RerankerTask(recipe, folder, pairs, held_out),
+        out / WORK,
+        progress,
+        budget_seconds=budget_seconds,
+        evaluations=evaluations,
+        measure="mrr",
+        unit="pairs",
+    )
+    with at_work(out, key, threads):
+        run.go(checkpoint_every)
+        return finish(run, out, notes, command)
 
 
 def _check(recipe: Recipe, pairs: Sequence[Pair], held_out: Sequence[Pair], checkpoint_every: int) -> None:
     if recipe.loss not in get_args(Loss):
         raise EpicqaError(f"unknown loss {recipe.loss!r}, expected one of {', '.join(get_args(Loss))}")
-    least = {
-        "negatives_per_query": (recipe.negatives, 1),
-        "epochs": (recipe.epochs, 1),
-        "max_steps": (1 if recipe.max_steps is None else recipe.max_steps, 1),
-        "batch": (recipe.batch, 1),
-        "max_length": (recipe.max_length, 8),
-        "checkpoint_every": (checkpoint_every, 1),
-        "evaluations": (recipe.evaluations, 1),
-        "seed": (recipe.seed, 0),
-    }
-    for name, (value, low) in least.items():
-        if value < low:
-            raise EpicqaError(f"{name} is {value}, expected {low} or more")
-    if not 0 < recipe.learning_rate < 1 or not 0 <= recipe.warmup < 1:
-        raise EpicqaError(
-            f"learning rate {recipe.learning_rate:g}, warm-up {recipe.warmup:g}, expected above 0 and from 0 "
-            "on, both below 1"
-        )
-    if recipe.budget_seconds is not None and not recipe.budget_seconds > 0:
-        raise EpicqaError(f"budget of {recipe.budget_seconds:g} seconds, expected more than 0")
+    at_least(
+        {
+            "negatives_per_query": (recipe.negatives, 1),
+            "max_length": (recipe.max_length, 8),
+            "checkpoint_every": (checkpoint_every, 1),
+        }
+    )
+    recipe.check()
     if not pairs:
         raise EpicqaError("no pairs to train on, expected one or more")
     for pair in (*pairs, *held_out):
         if not pair.negatives:
             raise EpicqaError(f"the pair of {pair.query[:60]!r} has no negatives, expected one or more")
-
-
-def _check_folder(out: Path, key: str) -> None:
-    """No other training's folder is touched, and none that is no training's."""
-    path = out / WORK / _KEY
-    if path.is_file():
-        try:
-            known = json.loads(path.read_bytes())["key"]
-        except (ValueError, KeyError, TypeError):
-            known = None
-        if known != key:
-            raise EpicqaError(
-                f"{out}: holds a training with other pairs, models or settings, expected an empty folder, or "
-                "the same command again to go on with it"
-            )
-    elif out.is_dir() and any(out.iterdir()):
-        raise EpicqaError(f"{out}: not empty and no training of this kind, expected an empty folder")

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from epicqa.models.places import fingerprint as model_fingerprint
+from epicqa.models.train.learner import CLIP, WEIGHT_DECAY
 from epicqa.models.train.pairs import fingerprint
-from epicqa.models.train.reranker_network import CLIP, WEIGHT_DECAY
 
 if TYPE_CHECKING:
     from epicqa.models.train.reranker_result import Trained
-    from epicqa.models.train.reranker_run import Run
+    from epicqa.models.train.reranker_task import RerankerTask
 
 _CARD = """\
 ---
@@ -62,47 +62,47 @@ into a number of steps at the start; to repeat such a training, give that number
 """
 
 
-def card_of(run: Run, trained: Trained, weights: str, notes: Sequence[str], command: str) -> str:
+def card_of(task: RerankerTask, trained: Trained, weights: str, notes: Sequence[str], command: str) -> str:
     """The card of a training that ended.
 
     Args:
-        run: the training.
+        task: what was trained, on what.
         trained: what it came to.
         weights: SHA-256 of the model's weights.
         notes: lines on the data and their licences.
         command: the command that makes the model; empty: none is shown.
     """
-    recipe = run.recipe
+    recipe = task.recipe
     figures = ["No pairs were held out."]
     if trained.curve:
-        negatives = np.mean([len(pair.negatives) for pair in run.held_out])
+        negatives = np.mean([len(pair.negatives) for pair in task.held_out])
         figures = [
-            f"MRR of {len(run.held_out):,} held-out positives, each among {negatives:.0f} hard negatives in "
+            f"MRR of {len(task.held_out):,} held-out positives, each among {negatives:.0f} hard negatives in "
             f"the mean; the weights of step {trained.best_step:,} were kept:",
             "",
             "| step | MRR |",
             "|---|---|",
             *(f"| {step:,} | {mrr:.4f} |" for step, mrr in trained.curve),
         ]
-    machine = "a GPU" if run.network.device == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
+    machine = "a GPU" if task.learner.device == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
     return _CARD.format(
         name=trained.folder.resolve().name,
         base=_shown(recipe.base),
         license="license: apache-2.0\n" if recipe.base == "minilm" else "",
-        base_fingerprint=model_fingerprint(run.network.base),
+        base_fingerprint=model_fingerprint(task.base),
         command="\n```\n{}\n```\n".format(command.replace("`", "'")) if command else "",
         teacher=recipe.teacher or "none",
         loss=recipe.loss,
-        pairs=len(run.pairs),
-        held=len(run.held_out),
+        pairs=len(task.pairs),
+        held=len(task.held_out),
         negatives=recipe.negatives,
-        pairs_fingerprint=fingerprint(run.pairs),
+        pairs_fingerprint=fingerprint(task.pairs),
         steps=trained.steps,
         planned=trained.planned,
         batch=recipe.batch,
         seen=trained.seen,
         minutes=trained.seconds / 60,
-        machine=f"{machine}, {run.network.precision}",
+        machine=f"{machine}, {task.learner.precision}",
         learning_rate=recipe.learning_rate,
         warmup=recipe.warmup,
         decay=WEIGHT_DECAY,

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from epicqa.errors import EpicqaError
 from epicqa.files import remove_tree, sha256_of, write_bytes
 from epicqa.models.quiet import quiet
+from epicqa.models.train.checkpoint import load_best
+from epicqa.models.train.folder import publish
+from epicqa.models.train.loop import Run
 from epicqa.models.train.reranker_card import card_of
-from epicqa.models.train.reranker_checkpoint import BEST, CHECKPOINT
-from epicqa.models.train.reranker_run import Run
-
-RESULT = "result.json"
-"""The ``Trained`` of a training that ended, in its work folder."""
+from epicqa.models.train.reranker_task import RerankerTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,44 +59,28 @@ class Trained:
         return told
 
 
-def finish(run: Run, out: Path, notes: Sequence[str], command: str) -> Trained:
-    """Write the model's folder from the best weights; ``config.json``, which makes it one, comes last."""
-    from safetensors.torch import load_file
-
-    state = run.state
-    run.network.model.load_state_dict(load_file(run.work / BEST))
+def finish(run: Run[RerankerTask], out: Path, notes: Sequence[str], command: str) -> Trained:
+    """Write the model's folder from the best weights, in float16."""
+    state, task = run.state, run.task
+    load_best(run.work, task.learner)
     made = run.work / "model"
     remove_tree(made)
     with quiet():
-        run.network.model.half().cpu().save_pretrained(made)
-        run.network.tokenizer.save_pretrained(made)
+        task.learner.model.half().cpu().save_pretrained(made)
+        task.tokenizer.save_pretrained(made)
     config = json.loads((made / "config.json").read_bytes())
     config["sentence_transformers"] = {"activation_fn": "torch.nn.modules.linear.Identity"}
+    write_bytes(made / "config.json", json.dumps(config, indent=2).encode() + b"\n")
     trained = Trained(
         out, state.step, state.total, state.seen, state.seconds, state.best_step, tuple(run.curve)
     )
-    card = card_of(run, trained, sha256_of(made / "model.safetensors"), notes, command)
+    card = card_of(task, trained, sha256_of(made / "model.safetensors"), notes, command)
     write_bytes(out / "README.md", card.encode())
-    for path in sorted(made.iterdir()):
-        if path.name != "config.json":
-            path.replace(out / path.name)
-    write_bytes(run.work / RESULT, json.dumps(asdict(trained) | {"folder": None}).encode() + b"\n")
-    write_bytes(out / "config.json", json.dumps(config, indent=2).encode() + b"\n")
-    remove_tree(made)
-    for name in (CHECKPOINT, BEST):
-        (run.work / name).unlink(missing_ok=True)
+    publish(out, made, asdict(trained) | {"folder": None})
     return trained
 
 
-def read_result(out: Path, work: Path) -> Trained:
-    """What an earlier call came to.
-
-    Raises:
-        EpicqaError: the file is damaged.
-    """
-    try:
-        found = json.loads((work / RESULT).read_bytes())
-        curve = tuple((int(step), float(mrr)) for step, mrr in found.pop("curve"))
-        return Trained(**{**found, "folder": out, "curve": curve})
-    except (ValueError, KeyError, TypeError):
-        raise EpicqaError(f"{work / RESULT}: damaged, expected what the training wrote") from None
+def restored(out: Path, found: Mapping[str, Any]) -> Trained:
+    """What an earlier call came to, of what ``finish`` kept; errors of a damaged record are Python's."""
+    curve = tuple((int(step), float(mrr)) for step, mrr in found["curve"])
+    return Trained(**{**found, "folder": out, "curve": curve})

@@ -246,7 +246,7 @@ def test_a_damaged_checkpoint_is_one_line(base: Path, tmp_path: Path) -> None:
 def test_a_loss_that_is_no_number_is_one_line(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import epicqa.models.train.reranker_network as module
+    import epicqa.models.train.reranker_task as module
 
     monkeypatch.setattr(module, "loss_of", lambda kind, scores, taught: scores.sum() * float("nan"))
     with pytest.raises(EpicqaError, match="expected a lower learning rate"):

@@ -1,4 +1,4 @@
-"""What a reranker's training keeps on disk on its way: a checkpoint, the best weights, and its logs."""
+"""What a training keeps on disk on its way: a checkpoint, the best weights, and its logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from epicqa.errors import EpicqaError
 from epicqa.files import replacing, write_bytes
-from epicqa.models.train.reranker_network import Network
+from epicqa.models.train.learner import Learner
 
 CHECKPOINT = "checkpoint.safetensors"
 BEST = "best.safetensors"
@@ -35,19 +35,19 @@ class State:
     scaler: dict[str, Any] | None = None
 
 
-def save_checkpoint(work: Path, network: Network, state: State, curve: list[tuple[int, float]]) -> None:
+def save_checkpoint(work: Path, learner: Learner, state: State, curve: list[tuple[int, float]]) -> None:
     """Weights, moments and state in one file, under a temporary name first."""
     from safetensors.torch import save_file
 
-    tensors = network.tensors()
-    state.scaler = network.scaler.state_dict() or None
+    tensors = learner.tensors()
+    state.scaler = learner.scaler.state_dict() or None
     content = json.dumps({"state": asdict(state), "curve": curve})
     with replacing(work / CHECKPOINT) as temporary:
         save_file(tensors, temporary, {"training": content})
 
 
-def restore_checkpoint(work: Path, network: Network) -> tuple[State, list[tuple[int, float]]] | None:
-    """Put the network back as the checkpoint has it; the state and the curve, or None without a checkpoint.
+def restore_checkpoint(work: Path, learner: Learner) -> tuple[State, list[tuple[int, float]]] | None:
+    """Put the learner back as the checkpoint has it; the state and the curve, or None without a checkpoint.
 
     Raises:
         EpicqaError: the checkpoint is damaged.
@@ -64,19 +64,26 @@ def restore_checkpoint(work: Path, network: Network) -> tuple[State, list[tuple[
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise EpicqaError(f"{path}: damaged ({error}), expected a checkpoint; remove it") from None
     state = State(**content["state"])
-    network.put_back(tensors, state.step)
+    learner.put_back(tensors, state.step)
     if state.scaler:
-        network.scaler.load_state_dict(state.scaler)
+        learner.scaler.load_state_dict(state.scaler)
     for name in (LOG, CURVE):
         _cut(work / name, state.step)
-    return state, [(int(step), float(mrr)) for step, mrr in content["curve"]]
+    return state, [(int(step), float(value)) for step, value in content["curve"]]
 
 
-def save_best(work: Path, network: Network) -> None:
+def save_best(work: Path, learner: Learner) -> None:
     """The weights as they are, as the best so far."""
     from safetensors.torch import save
 
-    write_bytes(work / BEST, save(network.weights()))
+    write_bytes(work / BEST, save(learner.weights()))
+
+
+def load_best(work: Path, learner: Learner) -> None:
+    """Put the best weights into the model."""
+    from safetensors.torch import load_file
+
+    learner.model.load_state_dict(load_file(work / BEST))
 
 
 def note(path: Path, line: dict[str, Any]) -> None:
