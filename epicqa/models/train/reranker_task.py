@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from epicqa.errors import EpicqaError
+from epicqa.models.batches import TOKENS, slabs
 from epicqa.models.precision import autocast_for
 from epicqa.models.quiet import quiet
-from epicqa.models.batches import TOKENS, slabs
 from epicqa.models.train.learner import Learner
 from epicqa.models.train.loop import Progress
 from epicqa.models.train.losses import loss_of
