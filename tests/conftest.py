@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -94,3 +95,35 @@ def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertForSequenceClassification(config).save_pretrained(folder)
     AutoTokenizer.from_pretrained(str(resolve("minilm"))).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_claims(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Kind -> the folder of a real claim model of that kind, of random weights that tell texts apart."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    from epicqa.claims.network import Kind, Network, Settings, save_network
+    from epicqa.models.resolve import resolve
+
+    tokenizer = AutoTokenizer.from_pretrained(str(resolve("minilm")))
+    sizes: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+    }
+    config = BertConfig(**sizes, initializer_range=0.5)
+    kinds: tuple[Kind, ...] = ("rationale", "label", "joint")
+    folders: dict[str, Path] = {}
+    for seed, kind in enumerate(kinds, 1):
+        torch.manual_seed(seed)
+        network = Network(BertModel(config, add_pooling_layer=False))
+        with torch.no_grad():
+            for head in (network.sentence_head, network.label_head):
+                last = head[-1]
+                assert isinstance(last, torch.nn.Linear)
+                last.weight.mul_(10)
+        folders[kind] = tmp_path_factory.mktemp(kind)
+        save_network(folders[kind], network, tokenizer, Settings(kind))
+    return folders

@@ -12,21 +12,24 @@ from pathlib import Path
 
 import numpy as np
 
-from epicqa.claims.scifact import Abstract, Claim
+from epicqa.claims.scifact import ABSTRACTS, SHAPES, Abstract, Claim, check_output, read_predictions
+from epicqa.collection_index import Collection, open_collection
 from epicqa.config import Config
 from epicqa.errors import EpicqaError
 from epicqa.files import write_bytes
-from epicqa.index.build import Index
+from epicqa.index.build import Index, Progress, open_index
 from epicqa.pipeline import Pipeline, settle
 from epicqa.questions import Question
 from epicqa.ranking import Ranking
-from epicqa.streams import SUFFIXES
 
 Retrieved = dict[int, tuple[int, ...]]
 """Claim -> documents, best first, in the claims' order."""
 
 K = 3
 """Abstracts of a claim: what the paper found best on dev."""
+
+INDEX = "scifact"
+"""Name of the corpus's own index."""
 
 # Claims compared at once: rows of a dense matrix of all abstracts.
 _BATCH = 256
@@ -65,17 +68,49 @@ def tfidf(abstracts: Mapping[int, Abstract], claims: Sequence[Claim], k: int = K
     return found
 
 
-def oracle(claims: Sequence[Claim]) -> Retrieved:
-    """All gold evidence abstracts of each claim, in the file's order; none of a claim without evidence.
+def oracle(claims: Sequence[Claim], cited: bool = False) -> Retrieved:
+    """All gold evidence abstracts of each claim, in the file's order.
+
+    A claim without evidence has none, as in the paper's pipeline (Table 4; allenai/scifact,
+    ``script/pipeline.sh``). With ``cited`` it has the abstracts that it cites, as where the paper tests
+    labelling by itself (Table 3; ``--include-nei`` in ``script/label-prediction.sh``).
 
     Raises:
         EpicqaError: the evidence is not known.
+    """
+    check_judged(claims)
+    return {
+        claim.claim_id: tuple(claim.evidence) or (claim.cited_doc_ids if cited else ()) for claim in claims
+    }
+
+
+def check_judged(claims: Sequence[Claim]) -> None:
+    """Refuse claims whose evidence is not known.
+
+    Raises:
+        EpicqaError: there is one.
     """
     if unknown := next((claim for claim in claims if not claim.judged), None):
         raise EpicqaError(
             f"claim {unknown.claim_id}: its evidence is not known, expected claims with 'evidence'"
         )
-    return {claim.claim_id: tuple(claim.evidence) for claim in claims}
+
+
+def read_retrieved(
+    path: Path, claims: Sequence[Claim], abstracts: Mapping[int, Abstract], k: int | None = None
+) -> Retrieved:
+    """The first k abstracts of each claim, or all, in a file of the shape `ABSTRACTS`.
+
+    Raises:
+        EpicqaError: as `epicqa.claims.scifact.read_predictions`; it has another shape, or lacks a claim.
+    """
+    read = read_predictions(path, claims, abstracts)
+    if read.shape != ABSTRACTS:
+        raise EpicqaError(f"{path}: {read.shape}, expected lines of {SHAPES[ABSTRACTS]}")
+    found = {one.claim_id: tuple(one.evidence)[:k] for one in read.predictions}
+    if missing := next((claim for claim in claims if claim.claim_id not in found), None):
+        raise EpicqaError(f"{path}: claim {missing.claim_id} is not there, expected a line for each claim")
+    return found
 
 
 def search(
@@ -105,16 +140,55 @@ def search(
     Raises:
         EpicqaError: a document's id is no number; as `epicqa.pipeline.settle`.
     """
+    settled, _ = _settled(config or Config(), index)
+    return _search(index, claims, k, settled, threads, progress)
+
+
+def search_corpus(
+    corpus: Path,
+    abstracts: Mapping[int, Abstract],
+    claims: Sequence[Claim],
+    k: int = K,
+    config: Config | None = None,
+    *,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> tuple[Retrieved, list[str]]:
+    """`search` in the index that the configuration names, else in the corpus's own, `INDEX`.
+
+    The corpus's own is built first where it is not there. An index may lack abstracts, but have no others.
+
+    Args:
+        corpus: the abstracts' file.
+        abstracts: what it holds.
+        claims: what to look for.
+        k: abstracts of a claim, at least 1.
+        config: how to search; its questions and data are not looked at.
+        threads: for searching and building; they do not change the result.
+        progress: told how far each step is.
+
+    Returns:
+        What was found, and what the user should know of it, a line each.
+
+    Raises:
+        EpicqaError: as `search`, `lacking`, `epicqa.collection_index.open_collection` and
+            `epicqa.index.build.open_index`.
+    """
     config = config or Config()
-    settled, _ = settle(replace(config, diversity=config.diversity or "none"), index)
-    questions = [Question(str(claim.claim_id), claim.text, "", "") for claim in claims]
-    found: Retrieved = {}
-    answers = Pipeline(index, settled, threads=threads).answer(questions)
-    for claim, answer in zip(claims, answers, strict=True):
-        found[claim.claim_id] = _documents(index, answer.passages, k)
+    notes: list[str] = []
+    if config.index:
+        index = open_index(config.index)
+    else:
+        index, notes = open_collection(Collection(INDEX, (corpus,)), threads=threads, progress=progress)
+    if (missing := lacking(index, abstracts)) and config.index:
+        notes.append(f"index {index.name!r} lacks {missing:,} abstracts of {corpus}")
+    settled, given_up = _settled(config, index)
+
+    def told(done: int, total: int) -> None:
         if progress:
-            progress(len(found), len(claims))
-    return found
+            progress("finding abstracts", done, total)
+
+    return _search(index, claims, k, settled, threads, told), notes + given_up
 
 
 def lacking(index: Index, abstracts: Mapping[int, Abstract]) -> int:
@@ -134,30 +208,41 @@ def lacking(index: Index, abstracts: Mapping[int, Abstract]) -> int:
     return len(known) - store.n_documents
 
 
-def check_output(path: Path) -> None:
-    """Refuse, before the work, a name that `write_retrieved` would refuse.
-
-    Raises:
-        EpicqaError: it is a folder, or asks for compression.
-    """
-    if path.is_dir():
-        raise EpicqaError(f"{path}: a folder, expected the name of a file to write")
-    if path.name.lower().endswith(SUFFIXES):
-        raise EpicqaError(f"{path}: abstracts are written plain, expected a name such as abstracts.jsonl")
-
-
 def write_retrieved(path: Path, found: Mapping[int, Sequence[int]]) -> None:
     """Write abstracts by claim as JSON lines of ``{"claim_id", "doc_ids"}``, whole or not at all.
 
     Raises:
-        EpicqaError: as `check_output`.
+        EpicqaError: as `epicqa.claims.scifact.check_output`.
     """
-    check_output(path)
+    check_output(path, "abstracts")
     lines = (
         json.dumps({"claim_id": claim_id, "doc_ids": list(documents)}) + "\n"
         for claim_id, documents in found.items()
     )
     write_bytes(path, "".join(lines).encode())
+
+
+def _settled(config: Config, index: Index) -> tuple[Config, list[str]]:
+    """As `settle`, without an order of diversity where none is named."""
+    return settle(replace(config, diversity=config.diversity or "none"), index)
+
+
+def _search(
+    index: Index,
+    claims: Sequence[Claim],
+    k: int,
+    settled: Config,
+    threads: int,
+    progress: Callable[[int, int], None] | None,
+) -> Retrieved:
+    questions = [Question(str(claim.claim_id), claim.text, "", "") for claim in claims]
+    found: Retrieved = {}
+    answers = Pipeline(index, settled, threads=threads).answer(questions)
+    for claim, answer in zip(claims, answers, strict=True):
+        found[claim.claim_id] = _documents(index, answer.passages, k)
+        if progress:
+            progress(len(found), len(claims))
+    return found
 
 
 def _documents(index: Index, passages: Ranking, k: int) -> tuple[int, ...]:

@@ -273,6 +273,22 @@ def merge_predictions(rationales: Predictions, labels: Predictions) -> Predictio
     return Predictions(labels.path, FULL, tuple(merged))
 
 
+def check_output(path: Path, content: str) -> None:
+    """Refuse, before the work, a name that nothing will be written to.
+
+    Args:
+        path: the file.
+        content: what it is to hold, in one word.
+
+    Raises:
+        EpicqaError: it is a folder, or asks for compression, which the leaderboard does not take.
+    """
+    if path.is_dir():
+        raise EpicqaError(f"{path}: a folder, expected the name of a file to write")
+    if path.name.lower().endswith(SUFFIXES):
+        raise EpicqaError(f"{path}: {content} are written plain, expected a name such as {content}.jsonl")
+
+
 def write_predictions(path: Path, predictions: Iterable[Prediction]) -> None:
     """Write predictions as the leaderboard takes them, in the given order, whole or not at all.
 
@@ -280,11 +296,10 @@ def write_predictions(path: Path, predictions: Iterable[Prediction]) -> None:
     `NOINFO` is left out.
 
     Raises:
-        EpicqaError: the name asks for compression, which the leaderboard does not take.
+        EpicqaError: as `check_output`.
         ValueError: a prediction lacks labels or sentences.
     """
-    if path.name.lower().endswith(SUFFIXES):
-        raise EpicqaError(f"{path}: predictions are written plain, expected a name such as predictions.jsonl")
+    check_output(path, "predictions")
     lines = []
     for prediction in predictions:
         evidence = {}
