@@ -4,7 +4,7 @@ All are JSON lines in UTF-8, plain or compressed (.gz, .xz, .zst); blank lines a
 not named here, too. A sentence is its place in the abstract, from 0.
 
 - claims: ``{"id", "claim", "cited_doc_ids", "evidence": {document: [{"sentences", "label"}]}}``; test claims
-  have the first two only.
+  have the first two only; HealthVer and COVID-Fact in this form call the third ``doc_ids``.
 - abstracts: ``{"doc_id", "title", "abstract": [sentence], "structured"}``.
 - predictions: one of `SHAPES`.
 
@@ -320,9 +320,10 @@ def _claim(claim_id: int, record: dict[str, Any], abstracts: Mapping[int, Abstra
     text = _text(record.get("claim"), "'claim'").strip()
     if not text:
         raise _Bad("no text, expected the claim")
+    cited_key = "cited_doc_ids" if "cited_doc_ids" in record else "doc_ids"
     cited = [
         _document(doc_id, abstracts)
-        for doc_id in _list(record.get("cited_doc_ids", []), "'cited_doc_ids'", "a list of document numbers")
+        for doc_id in _list(record.get(cited_key, []), f"{cited_key!r}", "a list of document numbers")
     ]
     evidence: dict[int, tuple[Rationale, ...]] = {}
     for key, rationales in _object(record.get("evidence", {}), "'evidence'").items():

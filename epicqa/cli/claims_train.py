@@ -1,0 +1,136 @@
+"""``epicqa claims train``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from epicqa.cli.duration import Duration
+from epicqa.errors import EpicqaError
+
+
+@click.command("train")
+@click.argument("kind", metavar="rationale|label|joint", type=click.Choice(["rationale", "label", "joint"]))
+@click.option(
+    "--claims",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="SciFact-shaped claims with evidence; may be repeated, each with its --corpus.",
+)
+@click.option(
+    "--corpus", metavar="FILE", multiple=True, type=click.Path(path_type=Path), help="Their abstracts."
+)
+@click.option(
+    "--pairs",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="FEVER-like pairs of a claim and a sentence (VitaminC, symmetric FEVER); may be repeated.",
+)
+@click.option("--out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Folder to make.")
+@click.option(
+    "--base",
+    metavar="MODEL",
+    default="minilm",
+    show_default=True,
+    help="Encoder or claim model to start from: a path, package, hub name.",
+)
+@click.option(
+    "--negatives",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Abstracts of other claims to read with each claim, the nearest by TF-IDF; for joint.",
+)
+@click.option(
+    "--reads",
+    type=click.Choice(["both", "claim", "sentences"]),
+    default="both",
+    show_default=True,
+    help="What a label model is given: for studies of what a label can be told by.",
+)
+@click.option("--epochs", type=int, default=1, show_default=True, help="Passes over the examples.")
+@click.option("--max-steps", type=int, help="Steps at most.  [default: no limit]")
+@click.option("--budget", type=Duration(), help="Time at most: 90s, 60m, 1.5h.  [default: no limit]")
+@click.option("--batch-size", type=int, default=16, show_default=True, help="Examples a step.")
+@click.option("--max-length", type=int, default=512, show_default=True, help="Tokens read at once.")
+@click.option("--learning-rate", type=float, default=5e-5, show_default=True, help="At its peak.")
+@click.option(
+    "--sentence-weight", type=float, default=1.0, show_default=True, help="Of sentences in a joint loss."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of order, draws and dropout."
+)
+@click.option(
+    "--held-out", type=float, default=0.1, show_default=True, help="Share of the claims to validate on."
+)
+@click.option("--threads", type=click.IntRange(1), help="Threads to train with.  [default: all cores]")
+@click.option(
+    "--sources",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help='For the model card, JSON: {"file name": {"source": ..., "licence": ...}}.',
+)
+def train_command(
+    kind: Any,
+    claims: tuple[Path, ...],
+    corpus: tuple[Path, ...],
+    pairs: tuple[Path, ...],
+    out: Path,
+    negatives: int,
+    held_out: float,
+    seed: int,
+    budget: float | None,
+    batch_size: int,
+    sources: Path | None,
+    **settings: Any,
+) -> None:
+    """Train a model that selects rationales, one that labels claims, or one that does both at once.
+
+    \b
+    epicqa claims train joint --pairs vitaminc.jsonl --out first
+    epicqa claims train joint --claims claims_train.jsonl --corpus corpus.jsonl --base first --out second
+
+    What belongs together (claims of the same cited abstracts, pairs of one page) is on one side of training
+    and validation, by which the best weights and the thresholds are chosen. Interrupted, the same command
+    goes on where it stopped. The model is used with epicqa claims predict --model DIR.
+    """
+    from epicqa.claims.examples import split
+    from epicqa.claims.train.data import examples_of
+    from epicqa.claims.train.trainer import HELD_OUT, train
+    from epicqa.cli.progress import steps
+    from epicqa.models.train.schedule import some_of
+    from epicqa.models.train.static import read_sources
+
+    if len(claims) != len(corpus):
+        raise EpicqaError(
+            f"{len(claims)} --claims and {len(corpus)} --corpus, expected one --corpus for each --claims"
+        )
+    if not claims and not pairs:
+        raise EpicqaError("nothing to train on, expected --claims with --corpus, or --pairs")
+    listed = read_sources(sources, [*claims, *corpus, *pairs])
+    examples = examples_of(
+        kind, list(zip(claims, corpus, strict=True)), pairs, negatives=negatives, seed=seed
+    )
+    trained_on, held = split(examples, held_out, seed)
+    with steps() as progress:
+        made = train(
+            kind,
+            trained_on,
+            out,
+            held_out=some_of(held, HELD_OUT, seed),
+            budget_seconds=budget,
+            batch=batch_size,
+            seed=seed,
+            notes=[f"{one.source}: {one.licence} (SHA-256 `{one.sha256}`)" for one in listed],
+            command=shlex.join(["epicqa", *sys.argv[1:]]),
+            progress=progress,
+            **settings,
+        )
+    for line in made.lines():
+        click.echo(line)
