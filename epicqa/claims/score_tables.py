@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from epicqa.claims.fever_scores import FeverScores
 from epicqa.claims.retrieval_scores import RetrievalScores
 from epicqa.claims.scifact_scores import ClaimScores, Spread
 from epicqa.measures.tables import Cell, Column, Table
 
-Scores = ClaimScores | RetrievalScores
+Scores = ClaimScores | RetrievalScores | FeverScores
 
 _SPREAD = ("deviation", "low", "high")
 
@@ -25,7 +26,7 @@ def flat_table(scores: Scores, spreads: Mapping[str, Spread] | None = None) -> T
 
 def score_table(name: str, scores: Scores, spreads: Mapping[str, Spread] | None = None) -> Table:
     """For reading: a row a measure; a row a figure where there are spreads."""
-    title = f"{name}: SciFact, {scores.definition} definition, {len(scores.claim_ids)} claims"
+    title = f"{name}: {_TASKS[_task(scores)]}, {scores.definition} definition, {len(scores.claim_ids)} claims"
     if spreads:
         flat = flat_table(scores, spreads)
         spread_columns = (
@@ -39,15 +40,23 @@ def score_table(name: str, scores: Scores, spreads: Mapping[str, Spread] | None 
             title, spread_columns, flat.rows, ("Standard deviation and interval: bootstrap over claims.",)
         )
     values = scores.values()
-    figures = {"value": ""} if isinstance(scores, RetrievalScores) else _FIGURES
+    figures = _FIGURES if isinstance(scores, ClaimScores) else {"value": ""}
+    totals = scores.totals()
+    counted = _counted(scores)
     columns = (
         Column("measure"),
         *(Column(key, form=".4f") for key in figures),
-        *(Column(key) for key in _counted(scores)),
+        # Of FEVER's precision a sum of shares, which a plain number would show to the last bit.
+        *(Column(key, form=".8g" if isinstance(scores, FeverScores) else "") for key in counted),
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (measure, *(values[f"{measure}{figure}"] for figure in figures.values()), *counts)
-        for measure, counts in scores.totals().items()
+        (
+            measure,
+            *(values[f"{measure}{figure}"] for figure in figures.values()),
+            # FEVER's F1 counts nothing of its own.
+            *totals.get(measure, (None,) * len(counted)),
+        )
+        for measure in (totals if isinstance(scores, ClaimScores) else values)
     )
     return Table(title, columns, rows)
 
@@ -55,7 +64,7 @@ def score_table(name: str, scores: Scores, spreads: Mapping[str, Spread] | None 
 def score_record(name: str, scores: Scores, spreads: Mapping[str, Spread] | None = None) -> dict[str, Any]:
     """A JSON object: what was scored and how, values, counts, spreads."""
     record: dict[str, Any] = {
-        "task": "scifact",
+        "task": _task(scores),
         "predictions": name,
         "definition": scores.definition,
         "claims": len(scores.claim_ids),
@@ -72,8 +81,13 @@ def score_record(name: str, scores: Scores, spreads: Mapping[str, Spread] | None
     return record
 
 
+_TASKS = {"scifact": "SciFact", "fever": "FEVER"}
 _FIGURES = {"precision": "_p", "recall": "_r", "F1": "_f1"}
 
 
+def _task(scores: Scores) -> str:
+    return "fever" if isinstance(scores, FeverScores) else "scifact"
+
+
 def _counted(scores: Scores) -> tuple[str, ...]:
-    return ("right", "of") if isinstance(scores, RetrievalScores) else ("right", "predicted", "gold")
+    return ("right", "predicted", "gold") if isinstance(scores, ClaimScores) else ("right", "of")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epicqa.cli.notices import refuse_unreadable, warn
-from epicqa.cli.score_claims import score_claim_files, task_of
+from epicqa.cli.score_claims import score_claim_files, score_fever_file, task_of
 from epicqa.cli.scoring import (
     drawn,
     ideal_option,
@@ -34,20 +34,21 @@ if TYPE_CHECKING:
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--task",
-    type=click.Choice(["epicqa", "scifact"]),
+    type=click.Choice(["epicqa", "scifact", "fever"]),
     default="epicqa",
     show_default=True,
-    help="What the files answer: questions, or SciFact's claims.",
+    help="What the files answer: questions, or SciFact's or FEVER's claims.",
 )
 @judgments_option
 @questions_option
 @click.option(
     "--definition",
-    type=click.Choice(["published", "tac2020", "paper", "leaderboard"]),
+    type=click.Choice(["published", "tac2020", "paper", "leaderboard", "shared-task", "by-id"]),
     default="published",
-    show_default="published; paper of scifact",
+    show_default="published; paper of scifact; shared-task of fever",
     help="NDNS as published, or to the last bit what the track's script computes. Of scifact: the paper's "
-    "measures, or the leaderboard's.",
+    "measures, or the leaderboard's. Of fever: the released scorer's, by position, or by claims' ids without "
+    "its quirks.",
 )
 @ideal_option
 @click.option(
@@ -78,11 +79,13 @@ if TYPE_CHECKING:
     help="Write a report there: HTML, plots, CSV, JSON, LaTeX.",
 )
 @click.option(
-    "--claims", metavar="FILE", type=click.Path(path_type=Path), help="Claims with evidence (scifact)."
+    "--claims", metavar="FILE", type=click.Path(path_type=Path), help="Claims with evidence (scifact, fever)."
 )
 @click.option("--corpus", metavar="FILE", type=click.Path(path_type=Path), help="Their abstracts (scifact).")
 @click.option(
-    "--bootstrap", is_flag=True, help="Add standard deviations and 95% intervals over claims (scifact)."
+    "--bootstrap",
+    is_flag=True,
+    help="Add standard deviations and 95% intervals over claims (scifact, fever).",
 )
 @written
 @click.pass_context
@@ -114,6 +117,7 @@ def score_command(
     epicqa score a.tsv b.tsv --definition tac2020 --format tsv
     epicqa score mine.tsv -m exact -m nDCG@10 -m 'RBP(rel=1)' --qrels qrels.txt
     epicqa score mine.jsonl --task scifact --claims claims_dev.jsonl --corpus corpus.jsonl
+    epicqa score predictions.jsonl --task fever --claims paper_dev.jsonl
 
     Passages are taken by score as a number, best first; equal scores by rank, then by line. tac2020 takes
     them by the score's text, as the script does, equal texts by line. A question that the judgments have no
@@ -122,10 +126,14 @@ def score_command(
     and judgments may be compressed (.gz, .xz, .zst).
 
     With --task scifact, RUN is a file of predictions, or two: a pipeline's rationales, and its labels.
+    With --task fever, it is one file of predictions; labels only are scored by label accuracy.
     """
     definition = task_of(context, task)
     if task == "scifact":
         score_claim_files(runs, claims, corpus, definition, bootstrap, form, output)
+        return
+    if task == "fever":
+        score_fever_file(runs, claims, definition, bootstrap, form, output)
         return
     from epicqa.files import write_bytes
     from epicqa.measures.evaluate import plan_measures, score_documents_of

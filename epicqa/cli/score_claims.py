@@ -1,4 +1,4 @@
-"""``epicqa score --task scifact``."""
+"""``epicqa score --task scifact`` and ``--task fever``."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from epicqa.claims.scifact_scores import Spread
     from epicqa.claims.score_tables import Scores
 
-_ONLY_CLAIMS = {"claims", "corpus", "bootstrap"}
+_TASKS_OF = {"claims": ("scifact", "fever"), "corpus": ("scifact",), "bootstrap": ("scifact", "fever")}
 _BOTH = {"runs", "task", "definition", "form", "output"}
-_DEFINITIONS = {"epicqa": ("published", "tac2020"), "scifact": ("paper", "leaderboard")}
+_DEFINITIONS = {
+    "epicqa": ("published", "tac2020"),
+    "scifact": ("paper", "leaderboard"),
+    "fever": ("shared-task", "by-id"),
+}
 
 
 def task_of(context: click.Context, task: str) -> str:
@@ -36,11 +40,11 @@ def task_of(context: click.Context, task: str) -> str:
         if parameter.name
         and context.get_parameter_source(parameter.name) == click.core.ParameterSource.COMMANDLINE
     }
-    scifact = task == "scifact"
     for name, option in given.items():
-        if name not in _BOTH and (name in _ONLY_CLAIMS) != scifact:
-            other = "epicqa" if scifact else "scifact"
-            raise EpicqaError(f"{option} is for --task {other}, expected none with --task {task}")
+        tasks = tuple(_DEFINITIONS) if name in _BOTH else _TASKS_OF.get(name, ("epicqa",))
+        if task not in tasks:
+            others = " or ".join(tasks)
+            raise EpicqaError(f"{option} is for --task {others}, expected none with --task {task}")
     known = _DEFINITIONS[task]
     definition = str(context.params["definition"]) if "definition" in given else known[0]
     if definition not in known:
@@ -102,6 +106,46 @@ def score_claim_files(
     spreads = bootstrap(scores) if spread else None
     name = " + ".join(one.path.name for one in read)
     put(_written(name, scores, spreads, form, output), output)
+
+
+def score_fever_file(
+    paths: tuple[Path, ...],
+    claims: Path | None,
+    definition: str,
+    spread: bool,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Score a file of FEVER's predictions, and put the scores."""
+    from epicqa.claims.fever import LABELS, read_claims, read_predictions
+    from epicqa.claims.fever_scores import score_fever
+    from epicqa.claims.scifact_scores import bootstrap
+
+    if claims is None:
+        raise EpicqaError("--task fever needs the claims, pass --claims FILE")
+    if len(paths) > 1:
+        raise EpicqaError("two files or more, expected one of predictions")
+    by_id = definition == "by-id"
+    judged = read_claims(claims, distinct=by_id)
+    predictions = read_predictions(paths[0], distinct=by_id)
+    scores = score_fever(predictions, judged, definition)
+    path = predictions.path
+    odd = []
+    if predictions.shape == LABELS:
+        odd.append(Problem(path, None, "shape", f"labels only, scored by {', '.join(scores.names())}", False))
+    ids = [one.claim_id for one in predictions.predictions]
+    if by_id and (left := len(judged) - len(ids)):
+        message = f"{left} of {len(judged)} claims without a prediction, they count as wrong"
+        odd.append(Problem(path, None, "missing", message, False))
+    if not by_id and (count := sum(a != b for a, b in zip(ids, scores.claim_ids, strict=True))):
+        message = (
+            f"{count} of {len(ids)} predictions have another id than the claim at their place, scored by "
+            "place as the released scorer does, by-id goes by ids"
+        )
+        odd.append(Problem(path, None, "place", message, False))
+    warn(odd)
+    spreads = bootstrap(scores) if spread else None
+    put(_written(path.name, scores, spreads, form, output), output)
 
 
 def _written(

@@ -189,7 +189,7 @@ def test_bad_claims_and_corpus(epicqa: Callable, files: list[object]) -> None:
             ["--definition", "tac2020"],
             "--definition tac2020 is none of --task scifact, expected paper or lead",
         ),
-        (["--task", "epicqa"], "--claims is for --task scifact, expected none with --task epicqa"),
+        (["--task", "epicqa"], "--claims is for --task scifact or fever, expected none with --task epicqa"),
     ],
     ids=str,
 )
