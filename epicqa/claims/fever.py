@@ -22,18 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from epicqa.claims.scifact import (
-    NOINFO,
-    REFUTES,
-    SUPPORTS,
-    _Bad,
-    _list,
-    _number,
-    _records,
-    _shown,
-    _text,
-    check_output,
-)
+from epicqa.claims.records import Bad, as_list, as_number, as_text, records, shown
+from epicqa.claims.scifact import NOINFO, REFUTES, SUPPORTS, check_output
 from epicqa.errors import EpicqaError
 from epicqa.files import write_bytes
 from epicqa.normal import normal
@@ -53,16 +43,11 @@ SHAPES = {
 _SPELLINGS = {SUPPORTS: "SUPPORTS", REFUTES: "REFUTES", NOINFO: "NOT ENOUGH INFO"}
 _LABELS = {spelling: label for label, spelling in _SPELLINGS.items()}
 _MEMBER = "predictions.jsonl"
-# FEVER's titles have these for what its tokenizer takes for brackets, and for the colon.
-_ESCAPES = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "-COLON-": ":",
-}
+
+BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+"""What FEVER's tokenizer made of brackets, in titles and in text."""
+
+_ESCAPES = {**BRACKETS, "-COLON-": ":"}
 
 
 class Sentence(NamedTuple):
@@ -140,17 +125,17 @@ def read_claims(path: Path, distinct: bool = True) -> tuple[Claim, ...]:
     """
     claims: list[Claim] = []
     lines: dict[int, int] = {}
-    for number, record in _records(path, 'lines of {"id", "label", "claim", "evidence"}'):
+    for number, record in records(path, 'lines of {"id", "label", "claim", "evidence"}'):
         place = f"{path}:{number}"
         try:
-            claim_id = _number(record, "id")
+            claim_id = as_number(record, "id")
             place = f"{place}: claim {claim_id}"
             _once(claim_id, number, lines, distinct)
             claim = _claim(claim_id, record)
             if claims and (claim.label is None) != (claims[0].label is None):
                 wrong = "no 'label'" if claim.label is None else "a 'label'"
-                raise _Bad(f"{wrong}, expected it in all lines or in none")
-        except _Bad as bad:
+                raise Bad(f"{wrong}, expected it in all lines or in none")
+        except Bad as bad:
             raise EpicqaError(f"{place}: {bad}") from None
         claims.append(claim)
     return tuple(claims)
@@ -172,20 +157,20 @@ def read_predictions(path: Path, distinct: bool = True) -> Predictions:
     places: list[int] = []
     lines: dict[int, int] = {}
     shape = ""
-    for number, record in _records(path, expected):
+    for number, record in records(path, expected):
         place = f"{path}:{number}"
         try:
-            claim_id = _number(record, "id")
+            claim_id = as_number(record, "id")
             place = f"{place}: claim {claim_id}"
             this = FULL if "predicted_evidence" in record else LABELS
             shape = shape or this
             if this != shape:
-                raise _Bad(f"a line of {SHAPES[this]}, expected {SHAPES[shape]} as before")
+                raise Bad(f"a line of {SHAPES[this]}, expected {SHAPES[shape]} as before")
             _once(claim_id, number, lines, distinct)
             label = _label(record, "predicted_label")
             evidence = None if shape == LABELS else _predicted(record["predicted_evidence"])
             found.append(Prediction(claim_id, label, evidence))
-        except _Bad as bad:
+        except Bad as bad:
             raise EpicqaError(f"{place}: {bad}") from None
         places.append(number)
     return Predictions(path, shape, tuple(found), tuple(places))
@@ -272,59 +257,59 @@ def _lines(predictions: Iterable[Prediction]) -> bytes:
 
 def _once(claim_id: int, number: int, lines: dict[int, int], distinct: bool) -> None:
     if lines.setdefault(claim_id, number) != number and distinct:
-        raise _Bad(f"also on line {lines[claim_id]}, expected each claim once")
+        raise Bad(f"also on line {lines[claim_id]}, expected each claim once")
 
 
 def _claim(claim_id: int, record: dict[str, Any]) -> Claim:
-    text = _text(record.get("claim"), "'claim'").strip()
+    text = as_text(record.get("claim"), "'claim'").strip()
     if not text:
-        raise _Bad("no text, expected the claim")
+        raise Bad("no text, expected the claim")
     if "label" not in record:
         if record.get("evidence"):
-            raise _Bad("evidence without a label, expected 'label'")
+            raise Bad("evidence without a label, expected 'label'")
         return Claim(claim_id, text, None, ())
     label = _label(record, "label")
-    sets = _list(record.get("evidence", []), "'evidence'", "a list of sets")
+    sets = as_list(record.get("evidence", []), "'evidence'", "a list of sets")
     evidence = [_gold(given, label == NOINFO) for given in sets]
     if label == NOINFO:
         evidence = [sentences for sentences in evidence if sentences]
     elif not evidence:
-        raise _Bad(f"no evidence, expected a set of sentences or more with {_SPELLINGS[label]}")
+        raise Bad(f"no evidence, expected a set of sentences or more with {_SPELLINGS[label]}")
     return Claim(claim_id, text, label, tuple(evidence))
 
 
 def _gold(given: Any, empty: bool) -> tuple[Sentence, ...]:
     expected = "[annotation, evidence, page, line]"
     sentences = []
-    for entry in _list(given, "a set of evidence", f"a list of {expected}"):
+    for entry in as_list(given, "a set of evidence", f"a list of {expected}"):
         if not isinstance(entry, list) or len(entry) != 4:
-            raise _Bad(f"evidence {_shown(entry)}, expected {expected}")
+            raise Bad(f"evidence {shown(entry)}, expected {expected}")
         if not (empty and (entry[2] is None or entry[3] is None)):
             sentences.append(_sentence(entry[2:], expected))
     if not (sentences or empty):
-        raise _Bad("a set of evidence without sentences, expected one or more")
+        raise Bad("a set of evidence without sentences, expected one or more")
     return tuple(sentences)
 
 
 def _predicted(given: Any) -> tuple[Sentence, ...]:
     expected = "[page, line]"
-    entries = _list(given, "'predicted_evidence'", f"a list of {expected}")
+    entries = as_list(given, "'predicted_evidence'", f"a list of {expected}")
     return tuple(_sentence(entry, expected) for entry in entries)
 
 
 def _sentence(entry: Any, expected: str) -> Sentence:
     if not isinstance(entry, list) or len(entry) != 2:
-        raise _Bad(f"evidence {_shown(entry)}, expected {expected}")
+        raise Bad(f"evidence {shown(entry)}, expected {expected}")
     page, line = entry
-    if not _text(page, "page"):
-        raise _Bad("an empty page, expected the title of one")
-    return Sentence(page, _number({"line": line}, "line"))
+    if not as_text(page, "page"):
+        raise Bad("an empty page, expected the title of one")
+    return Sentence(page, as_number({"line": line}, "line"))
 
 
 def _label(record: dict[str, Any], key: str) -> str:
     value = record.get(key)
     label = _LABELS.get(value.upper()) if isinstance(value, str) else None
     if label is None:
-        wrong = f"{key!r} is {_shown(value)}" if key in record else f"no {key!r}"
-        raise _Bad(f"{wrong}, expected {', '.join(list(_LABELS)[:-1])} or {list(_LABELS)[-1]}")
+        wrong = f"{key!r} is {shown(value)}" if key in record else f"no {key!r}"
+        raise Bad(f"{wrong}, expected {', '.join(list(_LABELS)[:-1])} or {list(_LABELS)[-1]}")
     return label

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -10,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from epicqa.claims.examples import Example, together
-from epicqa.claims.scifact import _LABELS as _SCIFACT_LABELS
-from epicqa.claims.scifact import NOINFO, _Bad, _distinct, _list, _shown, _text
+from epicqa.claims.fever import BRACKETS
+from epicqa.claims.records import Bad, as_list, as_text, record_of, shown
+from epicqa.claims.scifact import LABELS_BY_SPELLING, NOINFO
 from epicqa.corpus.sources.members import members
 from epicqa.errors import EpicqaError
 from epicqa.streams import plain_name
@@ -23,7 +23,7 @@ SHAPES = (
 """What a line looks like; ``evidence_sentence`` and ``gold_label`` are other names of the first's values."""
 
 _EXPECTED = "lines of " + " or ".join(SHAPES)
-_LABELS = {**_SCIFACT_LABELS, "NOT ENOUGH INFO": NOINFO}
+_LABELS = {**LABELS_BY_SPELLING, "NOT ENOUGH INFO": NOINFO}
 _NAMED = "SUPPORTS, REFUTES or NOT ENOUGH INFO"
 _EVIDENCE = ("evidence", "evidence_sentence")
 _LABEL = ("label", "gold_label", "evidence_label")
@@ -37,16 +37,7 @@ _MOST = 1 << 30
 _MIRRORED = re.compile(r"([0-9]+)000000[0-9]")
 
 # What the tokenizer of FEVER's sentences makes of brackets and quotation marks.
-_TOKENS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "``": '"',
-    "''": '"',
-}
+_TOKENS = {**BRACKETS, "``": '"', "''": '"'}
 
 
 def read_claim_pairs(paths: Iterable[Path]) -> list[Example]:
@@ -111,27 +102,21 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _pairs(line: bytes, place: str) -> Iterator[tuple[Example, tuple[str, str]]]:
     """The examples of a line, their groups not yet known, and what they belong together by."""
+    record = record_of(line, place, _EXPECTED)
     try:
-        record = json.loads(line, object_pairs_hook=_distinct)
-        if not isinstance(record, dict):
-            raise _Bad(f"a JSON {type(record).__name__}, expected {_EXPECTED}")
         if (name := next((name for name in _IDS if name in record), None)) is not None:
-            place = f"{place}: {name} {_shown(record[name])}"
+            place = f"{place}: {name} {shown(record[name])}"
         claim = _words(record.get("claim"), "'claim'")
         key = _key(record, claim)
         if "evidences" not in record:
             yield _example(claim, record), key
             return
-        evidences = _list(record["evidences"], "'evidences'", f"a list as in {SHAPES[1]}")
+        evidences = as_list(record["evidences"], "'evidences'", f"a list as in {SHAPES[1]}")
         for count, evidence in enumerate(evidences, 1):
             if not isinstance(evidence, dict):
-                raise _Bad(f"evidence {count} is {_shown(evidence)}, expected an object")
+                raise Bad(f"evidence {count} is {shown(evidence)}, expected an object")
             yield _example(claim, evidence, f"evidence {count}: "), key
-    except RecursionError:
-        raise EpicqaError(f"{place}: JSON nested too deeply, expected {_EXPECTED}") from None
-    except ValueError as error:
-        raise EpicqaError(f"{place}: broken JSON ({error}), expected {_EXPECTED}") from None
-    except _Bad as bad:
+    except Bad as bad:
         raise EpicqaError(f"{place}: {bad}") from None
 
 
@@ -141,7 +126,7 @@ def _example(claim: str, record: dict[str, Any], where: str = "") -> Example:
     name, given = _either(record, _LABEL, where)
     label = _LABELS.get(given) if isinstance(given, str) else None
     if label is None:
-        raise _Bad(f"{where}{name!r} is {_shown(given)}, expected {_NAMED}")
+        raise Bad(f"{where}{name!r} is {shown(given)}, expected {_NAMED}")
     return Example(claim, (sentence,), label, (label != NOINFO,), "")
 
 
@@ -149,11 +134,11 @@ def _either(record: dict[str, Any], names: tuple[str, ...], where: str) -> tuple
     """The value that has one of these names, or several of them."""
     found = [(name, record[name]) for name in names if name in record]
     if not found:
-        raise _Bad(f"{where}no {names[0]!r}, expected {_EXPECTED}")
+        raise Bad(f"{where}no {names[0]!r}, expected {_EXPECTED}")
     first, value = found[0]
     for name, other in found[1:]:
         if other != value:
-            raise _Bad(f"{where}{first!r} and {name!r} differ, expected one value")
+            raise Bad(f"{where}{first!r} and {name!r} differ, expected one value")
     return first, value
 
 
@@ -163,15 +148,15 @@ def _key(record: dict[str, Any], claim: str) -> tuple[str, str]:
         if value is None or value == "":
             continue
         if isinstance(value, bool) or not isinstance(value, str | int):
-            raise _Bad(f"{name!r} is {_shown(value)}, expected text or a number")
-        text = _text(str(value), f"{name!r}")
+            raise Bad(f"{name!r} is {shown(value)}, expected text or a number")
+        text = as_text(str(value), f"{name!r}")
         mirrored = _MIRRORED.fullmatch(text) if name == "id" else None
         return name, mirrored[1] if mirrored else text
     return "claim", claim
 
 
 def _words(value: Any, what: str) -> str:
-    text = " ".join(_TOKENS.get(token, token) for token in _text(value, what).split())
+    text = " ".join(_TOKENS.get(token, token) for token in as_text(value, what).split())
     if not text:
-        raise _Bad(f"{what} has no text, expected some")
+        raise Bad(f"{what} has no text, expected some")
     return text

@@ -15,16 +15,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from epicqa.claims.records import (
+    Bad,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    is_number,
+    records,
+    shown,
+)
 from epicqa.errors import EpicqaError
 from epicqa.files import write_bytes
-from epicqa.normal import is_unicode
-from epicqa.streams import SUFFIXES, read_whole
+from epicqa.streams import SUFFIXES
 
 SUPPORTS = "SUPPORTS"
 REFUTES = "REFUTES"
@@ -36,7 +44,8 @@ _SPELLINGS = {
     REFUTES: ("CONTRADICT", "REFUTES"),
     NOINFO: ("NOT_ENOUGH_INFO", "NOINFO", "NEI"),
 }
-_LABELS = {spelling: label for label, spellings in _SPELLINGS.items() for spelling in spellings}
+LABELS_BY_SPELLING = {spelling: label for label, spellings in _SPELLINGS.items() for spelling in spellings}
+"""All spellings of labels, in these files and in what systems write."""
 
 FULL = "full"
 RATIONALES = "rationales"
@@ -58,7 +67,6 @@ _KEYS = {
     ("claim_id", "doc_ids"): ABSTRACTS,
 }
 _ID = re.compile(r"0|[1-9][0-9]{0,17}")
-_MAX_ID = 10**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +141,6 @@ class Predictions:
     predictions: tuple[Prediction, ...]
 
 
-class _Bad(Exception):
-    """What is wrong in a line, and what would be right."""
-
-
 def read_abstracts(path: Path) -> dict[int, Abstract]:
     """Read a corpus: document -> abstract, in the file's order.
 
@@ -147,21 +151,21 @@ def read_abstracts(path: Path) -> dict[int, Abstract]:
     expected = 'lines of {"doc_id", "title", "abstract": [sentence]}'
     abstracts: dict[int, Abstract] = {}
     lines: dict[int, int] = {}
-    for number, record in _records(path, expected):
+    for number, record in records(path, expected):
         place = f"{path}:{number}"
         try:
-            doc_id = _number(record, "doc_id")
+            doc_id = as_number(record, "doc_id")
             place = f"{place}: document {doc_id}"
             if doc_id in lines:
-                raise _Bad(f"also on line {lines[doc_id]}, expected each document once")
-            sentences = _list(record.get("abstract"), "'abstract'", "a list of sentences")
+                raise Bad(f"also on line {lines[doc_id]}, expected each document once")
+            sentences = as_list(record.get("abstract"), "'abstract'", "a list of sentences")
             abstracts[doc_id] = Abstract(
                 doc_id,
-                _text(record.get("title"), "'title'"),
-                tuple(_text(sentence, f"sentence {i}") for i, sentence in enumerate(sentences)),
+                as_text(record.get("title"), "'title'"),
+                tuple(as_text(sentence, f"sentence {i}") for i, sentence in enumerate(sentences)),
                 _flag(record.get("structured", False)),
             )
-        except _Bad as bad:
+        except Bad as bad:
             raise EpicqaError(f"{place}: {bad}") from None
         lines[doc_id] = number
     return abstracts
@@ -180,19 +184,19 @@ def read_claims(path: Path, abstracts: Mapping[int, Abstract] | None = None) -> 
     """
     claims: dict[int, Claim] = {}
     lines: dict[int, int] = {}
-    for number, record in _records(path, 'lines of {"id", "claim", "evidence", "cited_doc_ids"}'):
+    for number, record in records(path, 'lines of {"id", "claim", "evidence", "cited_doc_ids"}'):
         place = f"{path}:{number}"
         try:
-            claim_id = _number(record, "id")
+            claim_id = as_number(record, "id")
             place = f"{place}: claim {claim_id}"
             if claim_id in lines:
-                raise _Bad(f"also on line {lines[claim_id]}, expected each claim once")
+                raise Bad(f"also on line {lines[claim_id]}, expected each claim once")
             claim = _claim(claim_id, record, abstracts)
             first = next(iter(claims.values()), claim)
             if claim.judged != first.judged:
                 wrong = "has no 'evidence'" if first.judged else "has 'evidence'"
-                raise _Bad(f"{wrong}, expected it in all lines or in none")
-        except _Bad as bad:
+                raise Bad(f"{wrong}, expected it in all lines or in none")
+        except Bad as bad:
             raise EpicqaError(f"{place}: {bad}") from None
         claims[claim_id] = claim
         lines[claim_id] = number
@@ -220,24 +224,24 @@ def read_predictions(
     found: dict[int, Prediction] = {}
     lines: dict[int, int] = {}
     last = None
-    for number, record in _records(path, expected):
+    for number, record in records(path, expected):
         place = f"{path}:{number}"
         try:
             this = _shape(record, expected)
-            claim_id = _number(record, "id" if this == FULL else "claim_id")
+            claim_id = as_number(record, "id" if this == FULL else "claim_id")
             place = f"{place}: claim {claim_id}"
             shape = shape or this
             if this != shape:
-                raise _Bad(f"a line of {SHAPES[this]}, expected {SHAPES[shape]} as before")
+                raise Bad(f"a line of {SHAPES[this]}, expected {SHAPES[shape]} as before")
             if claim_id in lines:
-                raise _Bad(f"also on line {lines[claim_id]}, expected each claim once")
+                raise Bad(f"also on line {lines[claim_id]}, expected each claim once")
             if order is not None:
                 if claim_id not in order:
-                    raise _Bad("no such claim, expected one of the claims' file")
+                    raise Bad("no such claim, expected one of the claims' file")
                 if last is not None and order[claim_id] < order[last]:
-                    raise _Bad(f"stands after claim {last}, expected the order of the claims' file")
+                    raise Bad(f"stands after claim {last}, expected the order of the claims' file")
             found[claim_id] = Prediction(claim_id, _predicted(record, shape, abstracts))
-        except _Bad as bad:
+        except Bad as bad:
             raise EpicqaError(f"{place}: {bad}") from None
         lines[claim_id] = number
         last = claim_id
@@ -317,32 +321,32 @@ def write_predictions(path: Path, predictions: Iterable[Prediction]) -> None:
 
 
 def _claim(claim_id: int, record: dict[str, Any], abstracts: Mapping[int, Abstract] | None) -> Claim:
-    text = _text(record.get("claim"), "'claim'").strip()
+    text = as_text(record.get("claim"), "'claim'").strip()
     if not text:
-        raise _Bad("no text, expected the claim")
+        raise Bad("no text, expected the claim")
     cited_key = "cited_doc_ids" if "cited_doc_ids" in record else "doc_ids"
     cited = [
         _document(doc_id, abstracts)
-        for doc_id in _list(record.get(cited_key, []), f"{cited_key!r}", "a list of document numbers")
+        for doc_id in as_list(record.get(cited_key, []), f"{cited_key!r}", "a list of document numbers")
     ]
     evidence: dict[int, tuple[Rationale, ...]] = {}
-    for key, rationales in _object(record.get("evidence", {}), "'evidence'").items():
+    for key, rationales in as_object(record.get("evidence", {}), "'evidence'").items():
         doc_id = _document_key(key, abstracts)
         place = f"document {doc_id}"
         found: list[Rationale] = []
-        for entry in _list(rationales, place, "a list of rationales"):
-            parts = _object(entry, f"{place}: a rationale")
+        for entry in as_list(rationales, place, "a list of rationales"):
+            parts = as_object(entry, f"{place}: a rationale")
             sentences = _sentences(parts.get("sentences"), doc_id, abstracts)
             label = _label(parts.get("label"), place, (SUPPORTS, REFUTES))
             if not sentences:
-                raise _Bad(f"{place}: a rationale without sentences, expected one or more")
+                raise Bad(f"{place}: a rationale without sentences, expected one or more")
             if found and label != found[0].label:
-                raise _Bad(f"{place}: rationales of both labels, expected one label for a claim and abstract")
+                raise Bad(f"{place}: rationales of both labels, expected one label for a claim and abstract")
             if again := set(sentences).intersection(*[{s for one in found for s in one.sentences}]):
-                raise _Bad(f"{place}: sentence {min(again)} is in two rationales, expected each in one")
+                raise Bad(f"{place}: sentence {min(again)} is in two rationales, expected each in one")
             found.append(Rationale(sentences, label))
         if not found:
-            raise _Bad(f"{place}: no rationale, expected one or more")
+            raise Bad(f"{place}: no rationale, expected one or more")
         evidence[doc_id] = tuple(found)
     return Claim(claim_id, text, tuple(dict.fromkeys(cited)), evidence, "evidence" in record)
 
@@ -350,8 +354,8 @@ def _claim(claim_id: int, record: dict[str, Any], abstracts: Mapping[int, Abstra
 def _shape(record: dict[str, Any], expected: str) -> str:
     shapes = [shape for keys, shape in _KEYS.items() if all(key in record for key in keys)]
     if len(shapes) != 1:
-        keys = ", ".join(map(_shown, list(record)[:8])) or "nothing"
-        raise _Bad(f"an object of {keys}, expected {expected}")
+        keys = ", ".join(map(shown, list(record)[:8])) or "nothing"
+        raise Bad(f"an object of {keys}, expected {expected}")
     return shapes[0]
 
 
@@ -360,20 +364,20 @@ def _predicted(
 ) -> dict[int, PredictedEvidence]:
     evidence: dict[int, PredictedEvidence] = {}
     if shape == ABSTRACTS:
-        for given in _list(record["doc_ids"], "'doc_ids'", "a list of document numbers"):
+        for given in as_list(record["doc_ids"], "'doc_ids'", "a list of document numbers"):
             doc_id = _document(given, abstracts)
             if doc_id in evidence:
-                raise _Bad(f"document {doc_id} is repeated, expected each once")
+                raise Bad(f"document {doc_id} is repeated, expected each once")
             evidence[doc_id] = PredictedEvidence(None, None)
         return evidence
     name = "labels" if shape == LABELS else "evidence"
-    for key, value in _object(record[name], f"'{name}'").items():
+    for key, value in as_object(record[name], f"'{name}'").items():
         doc_id = _document_key(key, abstracts)
         place = f"document {doc_id}"
         if shape == RATIONALES:
             evidence[doc_id] = PredictedEvidence(None, _sentences(value, doc_id, abstracts))
             continue
-        parts = _object(value, place)
+        parts = as_object(value, place)
         if shape == LABELS:
             allowed: tuple[str, ...] = (SUPPORTS, REFUTES, NOINFO)
             evidence[doc_id] = PredictedEvidence(_label(parts.get("label"), place, allowed), None)
@@ -383,56 +387,11 @@ def _predicted(
     return evidence
 
 
-def _records(path: Path, expected: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line numbers, from 1, and objects; there is one at least."""
-    number = 0
-    empty = True
-    for number, line in enumerate(read_whole(path, expected).split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line, object_pairs_hook=_distinct)
-        except json.JSONDecodeError as error:
-            raise EpicqaError(f"{path}:{number}: broken JSON ({error.msg}), expected {expected}") from None
-        except (ValueError, _Bad) as error:
-            # ValueError: a number of thousands of digits.
-            raise EpicqaError(f"{path}:{number}: {error}, expected {expected}") from None
-        except RecursionError:
-            raise EpicqaError(f"{path}:{number}: JSON nested too deeply, expected {expected}") from None
-        if not isinstance(record, dict):
-            raise EpicqaError(f"{path}:{number}: a JSON {type(record).__name__}, expected {expected}")
-        empty = False
-        yield number, record
-    if empty:
-        raise EpicqaError(f"{path}: empty, expected {expected}")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        again = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise _Bad(f"the key {_shown(again)} is repeated in one object")
-    return found
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _number(record: dict[str, Any], key: str) -> int:
-    value = record.get(key)
-    if type(value) is not int or not 0 <= value < _MAX_ID:
-        wrong = f"{key!r} is {_shown(value)}" if key in record else f"no {key!r}"
-        raise _Bad(f"{wrong}, expected a whole number from 0")
-    return value
-
-
 def _document(value: Any, abstracts: Mapping[int, Abstract] | None) -> int:
-    if type(value) is not int or not 0 <= value < _MAX_ID:
-        raise _Bad(f"document {_shown(value)}, expected a whole number from 0")
+    if not is_number(value):
+        raise Bad(f"document {shown(value)}, expected a whole number from 0")
     if abstracts is not None and value not in abstracts:
-        raise _Bad(f"document {value} is unknown, expected one of the corpus")
+        raise Bad(f"document {value} is unknown, expected one of the corpus")
     return value
 
 
@@ -443,47 +402,27 @@ def _document_key(key: str, abstracts: Mapping[int, Abstract] | None) -> int:
 def _sentences(value: Any, doc_id: int, abstracts: Mapping[int, Abstract] | None) -> tuple[int, ...]:
     place = f"document {doc_id}"
     seen: set[int] = set()
-    given = _list(value, f"{place}: 'sentences'", "a list of whole numbers from 0")
+    given = as_list(value, f"{place}: 'sentences'", "a list of whole numbers from 0")
     for sentence in given:
-        if type(sentence) is not int or not 0 <= sentence < _MAX_ID:
-            raise _Bad(f"{place}: sentence {_shown(sentence)}, expected a whole number from 0")
+        if not is_number(sentence):
+            raise Bad(f"{place}: sentence {shown(sentence)}, expected a whole number from 0")
         if abstracts is not None and sentence >= (count := len(abstracts[doc_id].sentences)):
-            raise _Bad(f"{place}: sentence {sentence}, expected one of the {count} there, counted from 0")
+            raise Bad(f"{place}: sentence {sentence}, expected one of the {count} there, counted from 0")
         if sentence in seen:
-            raise _Bad(f"{place}: sentence {sentence} is repeated, expected each once")
+            raise Bad(f"{place}: sentence {sentence} is repeated, expected each once")
         seen.add(sentence)
     return tuple(given)
 
 
 def _label(value: Any, place: str, allowed: tuple[str, ...]) -> str:
-    label = _LABELS.get(value) if isinstance(value, str) else None
+    label = LABELS_BY_SPELLING.get(value) if isinstance(value, str) else None
     if label not in allowed:
         expected = " or ".join(spelling for one in allowed for spelling in _SPELLINGS[one][:2])
-        raise _Bad(f"{place}: label {_shown(value)}, expected {expected}")
+        raise Bad(f"{place}: label {shown(value)}, expected {expected}")
     return str(label)
-
-
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise _Bad(f"{what} is {_shown(value)}, expected text")
-    if not is_unicode(value):
-        raise _Bad(f"{what} has half a surrogate pair, expected Unicode text")
-    return value
 
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _Bad(f"'structured' is {_shown(value)}, expected true or false")
-    return value
-
-
-def _list(value: Any, what: str, expected: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _Bad(f"{what} is {_shown(value)}, expected {expected}")
-    return value
-
-
-def _object(value: Any, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Bad(f"{what} is {_shown(value)}, expected an object")
+        raise Bad(f"'structured' is {shown(value)}, expected true or false")
     return value
