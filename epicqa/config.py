@@ -131,17 +131,18 @@ _LIMITS: dict[str, tuple[float, float]] = {
 }
 
 
-def load_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
+def load_config(path: Path | None, flags: Mapping[str, Any], defaults: Config | None = None) -> Config:
     """Defaults, over them the file, over it the flags.
 
     Args:
         path: a TOML file with the names of ``Config``, or a run's manifest (``.json``).
         flags: values of ``Config``; None means not given.
+        defaults: instead of ``Config()``.
 
     Raises:
         EpicqaError: the file cannot be read, or holds an unknown name or a value of a wrong type or size.
     """
-    config = Config()
+    config = defaults or Config()
     if path is not None:
         content = _content(path)
         try:

@@ -48,15 +48,13 @@ def windows_of(tokenizer: Any, inputs: Sequence[ClaimInput], max_length: int) ->
     """The windows of all inputs, each input's in order; there is at least one an input.
 
     Args:
-        tokenizer: of transformers.
+        tokenizer: of transformers, with tokens for start and separator.
         inputs: claims and sentences.
         max_length: tokens of a window.
 
     Raises:
-        EpicqaError: a claim leaves no room for sentences; the tokenizer marks no starts and ends.
+        EpicqaError: a claim leaves no room for sentences.
     """
-    if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
-        raise EpicqaError("the tokenizer has no [CLS] and [SEP], expected that of an encoder such as BERT")
     texts = [text for one in inputs for text in (one.claim, *one.sentences)]
     tokens = iter(_tokens(tokenizer, texts))
     found: list[Window] = []

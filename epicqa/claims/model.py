@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epicqa.claims.encoding import ClaimInput, windows_of
-from epicqa.claims.network import LABEL_ORDER, Network, Settings, batches_of, open_network
+from epicqa.claims.network import LABEL_ORDER, Network, Settings, batches_of, open_network, read_settings
 from epicqa.errors import EpicqaError
 from epicqa.models.places import resolve
 from epicqa.models.precision import autocast_for, best_precision
@@ -113,9 +113,10 @@ def load_claim_model(name: str) -> ClaimModel:
     import torch
 
     folder = resolve(name)
-    network, tokenizer, settings = open_network(folder)
+    settings = read_settings(folder)
     if settings is None:
         raise EpicqaError(f"{folder}: no claim model, expected one that epicqa claims train made")
+    network, tokenizer, _ = open_network(folder)
     network.to("cuda" if torch.cuda.is_available() else "cpu")
     return ClaimModel(name, settings, network.eval(), tokenizer)
 

@@ -30,6 +30,8 @@ Reads = Literal["both", "claim", "sentences"]
 
 _KEY = "epicqa_claims"
 _WEIGHTS = "model.safetensors"
+# Nothing is fetched, no code of a folder runs, and nobody is asked whether it may.
+_LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,40 +111,58 @@ def open_network(folder: Path) -> tuple[Network, Any, Settings | None]:
         with quiet():
             try:
                 settings = read_settings(folder)
-                tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+                tokenizer = AutoTokenizer.from_pretrained(str(folder), **_LOCAL)
+                if None in (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id):
+                    raise EpicqaError(
+                        f"{folder}: its tokenizer has no [CLS], [SEP] and [PAD], expected an encoder's"
+                    )
                 if settings is None:
                     encoder = _encoder(
                         AutoModel.from_pretrained,
                         str(folder),
-                        local_files_only=True,
-                        trust_remote_code=False,
+                        **_LOCAL,
                         use_safetensors=True,
                         dtype=torch.float32,
                     )
                     return Network(encoder), tokenizer, None
                 from safetensors.torch import load_file
 
-                config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
-                network = Network(_encoder(AutoModel.from_config, config))
+                config = AutoConfig.from_pretrained(str(folder), **_LOCAL)
+                network = Network(_encoder(AutoModel.from_config, config, trust_remote_code=False))
                 network.load_state_dict(load_file(folder / _WEIGHTS))
             except EpicqaError:
                 raise
             except Exception as error:  # whatever a foreign folder provokes in the libraries
                 line = next(iter(str(error).splitlines()), "") or type(error).__name__
                 raise EpicqaError(f"{folder}: cannot be loaded ({line}), expected an encoder") from None
+    if settings.max_length > longest_of(network.encoder, settings.max_length):
+        raise EpicqaError(
+            f"{folder}: windows of {settings.max_length:,} tokens, expected no more than the encoder reads"
+        )
     return network.float(), tokenizer, settings
 
 
+def longest_of(encoder: Any, wanted: int) -> int:
+    """Tokens that an encoder reads at once, ``wanted`` at most."""
+    positions: int = getattr(encoder.config, "max_position_embeddings", wanted)
+    table = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
+    # RoBERTa and its kin count from after the position of padding.
+    padding = getattr(table, "padding_idx", None)
+    return min(wanted, positions if padding is None else positions - padding - 1)
+
+
 def read_settings(folder: Path) -> Settings | None:
-    """The settings of a claim model's folder; None if it is another model's.
+    """The settings of a claim model's folder; None if it is no claim model's.
 
     Raises:
         EpicqaError: they are damaged.
     """
     path = folder / "config.json"
+    if not path.is_file():
+        return None
     try:
         found = json.loads(path.read_bytes()).get(_KEY)
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise EpicqaError(f"{path}: cannot be read ({error}), expected a model's configuration") from None
     if found is None:
         return None
@@ -153,9 +173,12 @@ def read_settings(folder: Path) -> Settings | None:
             and settings.reads in get_args(Reads)
             and type(settings.max_length) is int
             and settings.max_length > 8
-            and all(0 <= float(one) <= 1 for one in (settings.threshold, settings.evidence_threshold))
+            and all(
+                type(one) in (int, float) and 0 <= one <= 1
+                for one in (settings.threshold, settings.evidence_threshold)
+            )
         )
-    except (TypeError, ValueError):
+    except TypeError:
         right = False
     if not right:
         names = ", ".join(one.name for one in fields(Settings))
@@ -175,6 +198,8 @@ def save_network(folder: Path, network: Network, tokenizer: Any, settings: Setti
     weights = {name: one.detach().cpu().half().contiguous() for name, one in network.state_dict().items()}
     write_bytes(folder / _WEIGHTS, save(weights, {"format": "pt"}))
     config = network.encoder.config.to_dict() | {_KEY: asdict(settings)}
+    # A path of this machine.
+    config.pop("_name_or_path", None)
     write_bytes(folder / "config.json", json.dumps(config, indent=2, default=str).encode() + b"\n")
 
 

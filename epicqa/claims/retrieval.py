@@ -9,9 +9,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from epicqa.claims.parts import part_of
 from epicqa.claims.scifact import ABSTRACTS, SHAPES, Abstract, Claim, check_output, read_predictions
 from epicqa.collection_index import Collection, open_collection
 from epicqa.config import Config
@@ -22,6 +24,9 @@ from epicqa.pipeline import Pipeline, settle
 from epicqa.questions import Question
 from epicqa.ranking import Ranking
 
+if TYPE_CHECKING:
+    from epicqa.corpus.store import CorpusStore
+
 Retrieved = dict[int, tuple[int, ...]]
 """Claim -> documents, best first, in the claims' order."""
 
@@ -30,6 +35,9 @@ K = 3
 
 INDEX = "scifact"
 """Name of the corpus's own index."""
+
+CONFIG = Config(reranker="none", bi_encoder="none")
+"""How abstracts are searched for unless told otherwise: nothing reranks, which on dev is no worse and fast."""
 
 # Claims compared at once: rows of a dense matrix of all abstracts.
 _BATCH = 256
@@ -122,26 +130,68 @@ def search(
     threads: int = 2,
     progress: Callable[[int, int], None] | None = None,
 ) -> Retrieved:
-    """The first k abstracts of the passages that answer a claim, taken as a question.
+    """`find_documents` of claims, by the documents' numbers.
 
-    An abstract's score is that of its best passage; equal ones go by collection order. Passages are not put
-    in an order of diversity unless the configuration names one: a second abstract that says the same is
-    evidence, too. There are fewer than k where the passages, as many as the configuration's depth, are of
-    fewer abstracts.
+    Raises:
+        EpicqaError: a document's id is no number; as `find_documents`.
+    """
+    texts = [claim.text for claim in claims]
+    found = find_documents(index, texts, k, config, threads=threads, progress=progress)
+    return {
+        claim.claim_id: tuple(_number(index, index.store.document_id(row)) for row in rows)
+        for claim, rows in zip(claims, found, strict=True)
+    }
+
+
+def find_documents(
+    index: Index,
+    claims: Sequence[str],
+    k: int = K,
+    config: Config | None = None,
+    *,
+    threads: int = 2,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[tuple[int, ...]]:
+    """The first k documents of the passages that answer each claim, taken as a question.
+
+    A document is as good as its best passage in what is read of it, see `epicqa.claims.parts`. Documents
+    that have passages elsewhere only follow, as good as the best of those. Equal ones go by collection order.
+    There are fewer than k where the passages, as many as the configuration's depth, are of fewer documents.
 
     Args:
-        index: of the abstracts.
+        index: to search.
         claims: what to look for.
-        k: abstracts of a claim, at least 1.
-        config: how to search; its index, questions and data are not looked at.
+        k: documents of a claim, at least 1.
+        config: how to search, None: `CONFIG`; its index, questions and data are not looked at.
         threads: for searching; they do not change the result.
         progress: called with the claims done and all there are.
 
+    Returns:
+        Rows of the index's documents, best first, a tuple a claim.
+
     Raises:
-        EpicqaError: a document's id is no number; as `epicqa.pipeline.settle`.
+        EpicqaError: as `settled`.
     """
-    settled, _ = _settled(config or Config(), index)
-    return _search(index, claims, k, settled, threads, progress)
+    questions = [Question(str(place), claim, "", "") for place, claim in enumerate(claims)]
+    found: list[tuple[int, ...]] = []
+    for answer in Pipeline(index, settled(config, index)[0], threads=threads).answer(questions):
+        found.append(_documents(index.store, answer.passages, k))
+        if progress:
+            progress(len(found), len(claims))
+    return found
+
+
+def settled(config: Config | None, index: Index) -> tuple[Config, list[str]]:
+    """`epicqa.pipeline.settle` for claims, None being `CONFIG`.
+
+    Passages are put in an order of diversity only where the configuration names one: a second abstract that
+    says the same is evidence, too.
+
+    Raises:
+        EpicqaError: as `epicqa.pipeline.settle`.
+    """
+    config = config or CONFIG
+    return settle(replace(config, diversity=config.diversity or "none"), index)
 
 
 def search_corpus(
@@ -163,7 +213,7 @@ def search_corpus(
         abstracts: what it holds.
         claims: what to look for.
         k: abstracts of a claim, at least 1.
-        config: how to search; its questions and data are not looked at.
+        config: how to search, None: `CONFIG`; its questions and data are not looked at.
         threads: for searching and building; they do not change the result.
         progress: told how far each step is.
 
@@ -174,7 +224,7 @@ def search_corpus(
         EpicqaError: as `search`, `lacking`, `epicqa.collection_index.open_collection` and
             `epicqa.index.build.open_index`.
     """
-    config = config or Config()
+    config = config or CONFIG
     notes: list[str] = []
     if config.index:
         index = open_index(config.index)
@@ -182,13 +232,13 @@ def search_corpus(
         index, notes = open_collection(Collection(INDEX, (corpus,)), threads=threads, progress=progress)
     if (missing := lacking(index, abstracts)) and config.index:
         notes.append(f"index {index.name!r} lacks {missing:,} abstracts of {corpus}")
-    settled, given_up = _settled(config, index)
+    config, given_up = settled(config, index)
 
     def told(done: int, total: int) -> None:
         if progress:
             progress("finding abstracts", done, total)
 
-    return _search(index, claims, k, settled, threads, told), notes + given_up
+    return search(index, claims, k, config, threads=threads, progress=told), notes + given_up
 
 
 def lacking(index: Index, abstracts: Mapping[int, Abstract]) -> int:
@@ -222,38 +272,24 @@ def write_retrieved(path: Path, found: Mapping[int, Sequence[int]]) -> None:
     write_bytes(path, "".join(lines).encode())
 
 
-def _settled(config: Config, index: Index) -> tuple[Config, list[str]]:
-    """As `settle`, without an order of diversity where none is named."""
-    return settle(replace(config, diversity=config.diversity or "none"), index)
+def _documents(store: CorpusStore, passages: Ranking, k: int) -> tuple[int, ...]:
+    documents = store.context_document[store.sentence_context[passages.first]].tolist()
+    read: dict[int, set[int]] = {}
+    best: dict[int, tuple[bool, float]] = {}
+    for document, first, score in zip(
+        documents, passages.first.tolist(), passages.score.tolist(), strict=True
+    ):
+        if document not in read:
+            read[document] = set(part_of(store, document).rows.tolist())
+        found = (first in read[document], score)
+        best[document] = max(found, best.get(document, found))
 
+    def order(document: int) -> tuple[bool, float, int]:
+        is_read, score = best[document]
+        return not is_read, -score, document
 
-def _search(
-    index: Index,
-    claims: Sequence[Claim],
-    k: int,
-    settled: Config,
-    threads: int,
-    progress: Callable[[int, int], None] | None,
-) -> Retrieved:
-    questions = [Question(str(claim.claim_id), claim.text, "", "") for claim in claims]
-    found: Retrieved = {}
-    answers = Pipeline(index, settled, threads=threads).answer(questions)
-    for claim, answer in zip(claims, answers, strict=True):
-        found[claim.claim_id] = _documents(index, answer.passages, k)
-        if progress:
-            progress(len(found), len(claims))
-    return found
-
-
-def _documents(index: Index, passages: Ranking, k: int) -> tuple[int, ...]:
-    store = index.store
-    rows = store.context_document[store.sentence_context[passages.first]].tolist()
-    best: dict[int, float] = {}
-    for row, score in zip(rows, passages.score.tolist(), strict=True):
-        best[row] = max(score, best.get(row, score))
     # Rows are in collection order.
-    first = sorted(best, key=lambda row: (-best[row], row))[:k]
-    return tuple(_number(index, store.document_id(row)) for row in first)
+    return tuple(sorted(best, key=order)[:k])
 
 
 def _number(index: Index, document_id: str) -> int:

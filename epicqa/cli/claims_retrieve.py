@@ -37,6 +37,19 @@ _FILES = (
         "-o", "--output", metavar="FILE", required=True, type=click.Path(path_type=Path), help="Write there."
     ),
 )
+config_option = click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="TOML file of settings to search with, as of epicqa run.  [default: nothing reranks]",
+)
+threads_option = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    default=lambda: os.cpu_count() or 2,
+    help="Threads for searching; they do not change the result.  [default: all cores]",
+)
 _SEARCHING = (
     click.option(
         "-k",
@@ -46,19 +59,8 @@ _SEARCHING = (
     click.option(
         "--index", metavar="NAME", help="Index of the corpus to search.  [default: scifact, built if needed]"
     ),
-    click.option(
-        "--config",
-        "config_file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="TOML file of settings to search with, as of epicqa run.",
-    ),
-    click.option(
-        "--threads",
-        type=click.IntRange(1),
-        default=lambda: os.cpu_count() or 2,
-        help="Threads for searching; they do not change the result.  [default: all cores]",
-    ),
+    config_option,
+    threads_option,
 )
 
 
@@ -95,7 +97,7 @@ class Searching:
         cited: bool,
     ) -> tuple[Retrieved, list[str]]:
         """Abstracts by claim, and notes; ``cited`` is of the oracle."""
-        from epicqa.claims.retrieval import K, oracle, search_corpus, tfidf
+        from epicqa.claims.retrieval import CONFIG, K, oracle, search_corpus, tfidf
         from epicqa.config import load_config
 
         if method == "oracle":
@@ -103,7 +105,7 @@ class Searching:
         k = self.k or K
         if method == "tfidf":
             return tfidf(abstracts, claims, k), []
-        config = load_config(self.config_file, {"index": self.index})
+        config = load_config(self.config_file, {"index": self.index}, CONFIG)
         return search_corpus(corpus, abstracts, claims, k, config, threads=self.threads, progress=progress)
 
 
@@ -157,8 +159,8 @@ def retrieve_command(
     epicqa score found.jsonl --task scifact --claims claims_dev.jsonl --corpus corpus.jsonl
 
     Writes a line of {"claim_id", "doc_ids"} a claim, best abstract first. A claim is searched for as a
-    question; an abstract is as good as its best sentence. Sentences are not put in an order of diversity
-    unless --config names one.
+    question; an abstract is as good as its best sentence. Sentences are neither reranked nor put in an order
+    of diversity unless --config says so.
     """
     from epicqa.claims.retrieval import write_retrieved
     from epicqa.claims.scifact import check_output, read_abstracts, read_claims

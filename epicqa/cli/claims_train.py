@@ -43,7 +43,7 @@ from epicqa.errors import EpicqaError
 @click.option(
     "--negatives",
     type=click.IntRange(0),
-    default=3,
+    default=1,
     show_default=True,
     help="Abstracts of other claims to read with each claim, the nearest by TF-IDF; for joint.",
 )
@@ -61,7 +61,7 @@ from epicqa.errors import EpicqaError
 @click.option("--max-length", type=int, default=512, show_default=True, help="Tokens read at once.")
 @click.option("--learning-rate", type=float, default=5e-5, show_default=True, help="At its peak.")
 @click.option(
-    "--sentence-weight", type=float, default=1.0, show_default=True, help="Of sentences in a joint loss."
+    "--sentence-weight", type=float, default=5.0, show_default=True, help="Of sentences in a joint loss."
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of order, draws and dropout."
@@ -100,8 +100,7 @@ def train_command(
     and validation, by which the best weights and the thresholds are chosen. Interrupted, the same command
     goes on where it stopped. The model is used with epicqa claims predict --model DIR.
     """
-    from epicqa.claims.examples import split
-    from epicqa.claims.train.data import examples_of
+    from epicqa.claims.train.data import training_data
     from epicqa.claims.train.trainer import HELD_OUT, train
     from epicqa.cli.progress import steps
     from epicqa.models.train.schedule import some_of
@@ -114,10 +113,14 @@ def train_command(
     if not claims and not pairs:
         raise EpicqaError("nothing to train on, expected --claims with --corpus, or --pairs")
     listed = read_sources(sources, [*claims, *corpus, *pairs])
-    examples = examples_of(
-        kind, list(zip(claims, corpus, strict=True)), pairs, negatives=negatives, seed=seed
+    trained_on, held = training_data(
+        kind,
+        list(zip(claims, corpus, strict=True)),
+        pairs,
+        negatives=negatives,
+        share=held_out,
+        seed=seed,
     )
-    trained_on, held = split(examples, held_out, seed)
     with steps() as progress:
         made = train(
             kind,

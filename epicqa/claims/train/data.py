@@ -5,14 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from epicqa.claims.examples import Example, abstract_examples, label_examples, rationale_examples
+from epicqa.claims.examples import (
+    Example,
+    abstract_examples,
+    label_examples,
+    rationale_examples,
+    split,
+)
 from epicqa.claims.network import Kind
 from epicqa.claims.pairs import read_claim_pairs
-from epicqa.claims.retrieval import tfidf
+from epicqa.claims.retrieval import K, tfidf
 from epicqa.claims.scifact import read_abstracts, read_claims
 
 # Sentences of an abstract without evidence that stand for a rationale, as the paper draws them.
 _SIMILAR = 2
+
+
+def training_data(
+    kind: Kind,
+    corpora: Sequence[tuple[Path, Path]],
+    pairs: Sequence[Path] = (),
+    *,
+    negatives: int,
+    share: float,
+    seed: int = 1,
+) -> tuple[list[Example], list[Example]]:
+    """What is trained on and what is held out, see `examples_of`; a group of claims lies in one of the two.
+
+    Held-out claims of a joint model are read with as many abstracts as in use, whatever it is trained with:
+    thresholds that are chosen on fewer let too much pass.
+
+    Args:
+        kind: of model.
+        corpora: as of `examples_of`, as ``pairs``.
+        pairs: files.
+        negatives: abstracts of other claims to train on with each claim.
+        share: of groups held out.
+        seed: of what is drawn, and of what is held out.
+
+    Raises:
+        EpicqaError: as `examples_of` and `epicqa.claims.examples.split`.
+    """
+    kept, held = split(examples_of(kind, corpora, pairs, negatives=negatives, seed=seed), share, seed)
+    if held and kind == "joint" and negatives != K - 1:
+        _, held = split(examples_of(kind, corpora, pairs, negatives=K - 1, seed=seed), share, seed)
+    return kept, held
 
 
 def examples_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from epicqa.claims.network import (
 )
 from epicqa.claims.scifact import NOINFO
 from epicqa.claims.train.recipe import Recipe
+from epicqa.errors import EpicqaError
 from epicqa.models.batches import TOKENS
 from epicqa.models.precision import autocast_for
 from epicqa.models.train.learner import Learner
@@ -87,10 +89,21 @@ class ClaimTask:
         return self.learner.learn(loss, rate), len(places)
 
     def judge(self, progress: Progress | None) -> float | None:
-        """What `score` says of the held-out examples; None without any."""
+        """What `score` says of the held-out examples; None without any.
+
+        Raises:
+            EpicqaError: what the network says of one is no finite number.
+        """
         if not self.held_out:
             return None
-        return score(self.held_out, self.read(self.held_out, progress))
+        readings = self.read(self.held_out, progress)
+        for one in readings:
+            for told in (one.sentences, one.labels):
+                if told is not None and not np.isfinite(told).all():
+                    raise EpicqaError(
+                        "validation: probabilities are no numbers, expected a lower learning rate"
+                    )
+        return score(self.held_out, readings)
 
     def read(self, examples: Sequence[Example], progress: Progress | None = None) -> list[Reading]:
         """What the network, as it is, says of examples."""
@@ -123,7 +136,9 @@ class ClaimTask:
                                 logits[row, : len(rationale)], flags, reduction="none"
                             )
                         )
-        loss = self.network.label_head[-1].bias.sum() * 0.0
+        # Where nothing teaches there is a gradient all the same, of zeros.
+        last: Any = self.network.label_head[-1]
+        loss = last.bias.sum() * 0.0
         if of_labels:
             loss = loss + torch.stack(of_labels).mean()
         if of_sentences:

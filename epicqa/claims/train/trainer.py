@@ -40,7 +40,7 @@ def train(
     max_length: int = 512,
     learning_rate: float = 5e-5,
     warmup: float = 0.1,
-    sentence_weight: float = 1.0,
+    sentence_weight: float = 5.0,
     seed: int = 1,
     threads: int | None = None,
     checkpoint_every: int = 25,

@@ -58,7 +58,7 @@ def _off(settings: Settings) -> float:
 def _tables(
     known: Sequence[tuple[Example, Reading]],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
-    """Gold labels int64[n], rationales bool[n, m]; probabilities float64[n, 3], float64[n, m], -1 for none."""
+    """Gold: labels int64[n], flags bool[n, m]; read: float64[n, 3], float64[n, m], -1 where there is none."""
     most = max([1, *(len(one.sentences) for one, _ in known)])
     gold = np.full(len(known), LABEL_ORDER.index(NOINFO))
     flags = np.zeros((len(known), most), dtype=bool)

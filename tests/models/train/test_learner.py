@@ -58,11 +58,27 @@ def test_put_back_goes_on_as_if_nothing_had_happened() -> None:
         one.learn(loss_of(one), 0.01)
     kept = {name: tensor.clone() for name, tensor in one.tensors().items()}
     assert set(kept) == {
-        f"{kind}.{name}" for kind in ("model", "exp_avg", "exp_avg_sq") for name in one.weights()
+        f"{kind}.{name}" for kind in ("model", "exp_avg", "exp_avg_sq", "step") for name in one.weights()
     }
     other.put_back(kept, 3)
     for learner in (one, other):
         learner.learn(loss_of(learner), 0.02)
+    assert all(torch.equal(tensor, other.tensors()[name]) for name, tensor in one.tensors().items())
+
+
+def test_parts_that_some_steps_do_not_move_go_on_as_well() -> None:
+    torch.manual_seed(1)
+    one, other = (Learner(torch.nn.ModuleDict({"a": Toy(), "b": Toy()}), 0.01) for _ in range(2))
+
+    def step(learner: Learner, *parts: str) -> None:
+        x = torch.tensor([[1.0, 2.0, 4.0]], device=learner.device)
+        learner.learn(sum(((learner.model[part](x) - 50) ** 2).mean() for part in parts), 0.01)
+
+    for parts in ("a", "ab", "a"):
+        step(one, *parts)
+    other.put_back({name: tensor.clone() for name, tensor in one.tensors().items()}, 3)
+    for learner in (one, other):
+        step(learner, "a", "b")
     assert all(torch.equal(tensor, other.tensors()[name]) for name, tensor in one.tensors().items())
 
 
