@@ -28,6 +28,9 @@ def test_defaults_then_the_file_then_flags(tmp_path: Path) -> None:
     assert config == Config(k1=2.0, depth=7, retriever="bm25", rm3=False, budget=60.0, diversity="mmr")
     assert config.b == Config().b
     assert load_config(None, {"depth": None}) == Config()
+    assert load_config(path, {"depth": 7}, Config(k1=9, reranker="none")) == load_config(
+        path, {"depth": 7, "reranker": "none"}
+    )
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,6 @@ from epicqa.claims.scifact_scores import (
 from epicqa.claims.score_tables import score_record
 from epicqa.claims.system import MODEL, LabelInput, check_models, oracle_rationales, predictions, verify
 from epicqa.collection_index import Collection, open_collection
-from epicqa.config import Config
 from epicqa.errors import EpicqaError
 from epicqa.index.build import Index
 from epicqa.measures.tables import Cell, Column, Table
@@ -69,8 +68,6 @@ OTHER = "open, as the system found them"
 SETTINGS = (GIVEN, ORACLE, TFIDF, SEARCH, OTHER)
 """What is given, in the order of the table; in the open ones the first three abstracts are read."""
 
-SEARCHING = Config(reranker="none", bi_encoder="none")
-"""Without models that rerank: a claim is answered at once, and dev claims find no less."""
 
 _WARM = 3
 _COLUMNS = (
@@ -271,7 +268,7 @@ def latencies(system: System, dev: Dev, index: Index, claims: int, threads: int)
     seconds = []
     for number, claim in enumerate((*dev.claims[:_WARM], *dev.claims[:claims])):
         began = time.perf_counter()
-        found = search(index, [claim], K, SEARCHING, threads=threads)[claim.claim_id]
+        found = search(index, [claim], K, threads=threads)[claim.claim_id]
         inputs = [ClaimInput(claim.text, dev.abstracts[doc_id].sentences) for doc_id in found]
         verify(inputs, system.selector, system.labeller, label_input=system.label_input)
         if number >= _WARM:
@@ -412,7 +409,7 @@ def report(given: argparse.Namespace, told: Callable[[str], None]) -> str:
         GIVEN: gold,
         ORACLE: gold,
         TFIDF: tfidf(dev.abstracts, dev.claims),
-        SEARCH: search(index, dev.claims, K, SEARCHING, threads=given.threads),
+        SEARCH: search(index, dev.claims, K, threads=given.threads),
     }
     for line in (*notes, f"retrieval: {time.monotonic() - began:.0f} s"):
         told(line)

@@ -84,5 +84,7 @@ def windows_of(tokenizer: Any, inputs: Sequence[ClaimInput], max_length: int) ->
 def _tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     if not texts:
         return []
-    found: list[list[int]] = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+    # A "[SEP]" in a text is text.
+    read = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
+    found: list[list[int]] = read["input_ids"]
     return found

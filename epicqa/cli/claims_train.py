@@ -43,9 +43,7 @@ from epicqa.errors import EpicqaError
 @click.option(
     "--negatives",
     type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="Abstracts of other claims to read with each claim, the nearest by TF-IDF; for joint.",
+    help="Abstracts of other claims to read with each claim, the nearest by TF-IDF; for joint.  [default: 1]",
 )
 @click.option(
     "--reads",
@@ -82,7 +80,7 @@ def train_command(
     corpus: tuple[Path, ...],
     pairs: tuple[Path, ...],
     out: Path,
-    negatives: int,
+    negatives: int | None,
     held_out: float,
     seed: int,
     budget: float | None,
@@ -112,12 +110,14 @@ def train_command(
         )
     if not claims and not pairs:
         raise EpicqaError("nothing to train on, expected --claims with --corpus, or --pairs")
+    if negatives is not None and (kind != "joint" or not claims):
+        raise EpicqaError("--negatives is for joint models of --claims, expected none without them")
     listed = read_sources(sources, [*claims, *corpus, *pairs])
     trained_on, held = training_data(
         kind,
         list(zip(claims, corpus, strict=True)),
         pairs,
-        negatives=negatives,
+        negatives=1 if negatives is None else negatives,
         share=held_out,
         seed=seed,
     )

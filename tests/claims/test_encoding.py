@@ -119,3 +119,9 @@ def test_special_tokens_are_the_tokenizers_own(roberta: Path) -> None:
         *("c", "</s>", "d", "e", "</s>"),
     ]
     assert window.spans == ((4, 6), (6, 9)) and window.parted == 4
+
+
+def test_special_tokens_in_a_text_are_text(tokenizer: Any) -> None:
+    (window,) = windows_of(tokenizer, [ClaimInput("virus [SEP] mask", ("[CLS] steel [PAD]",))], 64)
+    special = {tokenizer.cls_token_id: 1, tokenizer.sep_token_id: 2, tokenizer.pad_token_id: 0}
+    assert {token: window.ids.count(token) for token in special} == special

@@ -102,6 +102,8 @@ def test_search_takes_abstracts_by_their_best_passage(
 def test_search_finds_what_is_meant(index: Index, plain: dict[str, str]) -> None:
     found = search(index, CLAIMS, 2, Config(**plain), threads=1)
     assert set(found[3]) == {40, 5} and found[1][0] == 7
+    # Nothing reranks unless that is asked for.
+    assert search(index, CLAIMS, 2, threads=1) == found
     # A diversity that is asked for is used.
     ordered = search(index, CLAIMS, 4, Config(**plain, diversity="mmr", mmr_weight=1.0), threads=1)
     assert ordered != search(index, CLAIMS, 4, Config(**plain), threads=1)

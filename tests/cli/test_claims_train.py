@@ -126,3 +126,12 @@ def test_help_is_quick(epicqa: Callable[..., Any]) -> None:
     ended = epicqa("claims", "train", "--help")
     assert ended.status == 0 and "rationale|label|joint" in ended.out
     assert "train" in epicqa("claims", "--help").out
+
+
+def test_negatives_are_for_joint_models(epicqa: Callable[..., Any], files: None) -> None:
+    for command in (("label", *SCIFACT), ("joint", "--pairs", "pairs.jsonl")):
+        ended = epicqa("claims", "train", *command, "--out", "m", "--negatives", 2)
+        assert ended.line() == ("--negatives is for joint models of --claims, expected none without them"), (
+            ended
+        )
+    assert not Path("m").exists()
