@@ -175,6 +175,8 @@ def predictions(
     threshold: float | None = None,
     evidence_threshold: float | None = None,
     most: int | None = None,
+    done: Mapping[int, Prediction] | None = None,
+    note: Callable[[Sequence[Prediction]], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Prediction]:
     """Verify each claim by its retrieved abstracts; what is `NOINFO` is left out.
@@ -190,6 +192,8 @@ def predictions(
         threshold: of sentences.
         evidence_threshold: of abstracts.
         most: sentences of an abstract at most.
+        done: predictions that an interrupted call had noted; batches that are among them are not read again.
+        note: called with the predictions of each batch that was read.
         progress: called with the claims done and all there are.
 
     Returns:
@@ -201,6 +205,9 @@ def predictions(
     found: list[Prediction] = []
     for start in range(0, len(claims), _BATCH):
         batch = claims[start : start + _BATCH]
+        if done is not None and all(claim.claim_id in done for claim in batch):
+            found += [done[claim.claim_id] for claim in batch]
+            continue
         pairs = [(claim, doc_id) for claim in batch for doc_id in retrieved[claim.claim_id]]
         verdicts = verify(
             [ClaimInput(claim.text, abstracts[doc_id].sentences) for claim, doc_id in pairs],
@@ -219,7 +226,10 @@ def predictions(
         for (claim, doc_id), one in zip(pairs, verdicts, strict=True):
             if one.label != NOINFO:
                 evidence[claim.claim_id][doc_id] = PredictedEvidence(one.label, one.sentences)
-        found += [Prediction(claim_id, by_document) for claim_id, by_document in evidence.items()]
+        made = [Prediction(claim_id, by_document) for claim_id, by_document in evidence.items()]
+        found += made
+        if note:
+            note(made)
         if progress:
             progress(len(found), len(claims))
     return found

@@ -90,13 +90,16 @@ def predict_command(
     Writes a line of {"id", "evidence": {document: {"sentences", "label"}}} a claim, as SciFact's leaderboard
     takes it, the most probable sentence first. Each step of SciFact's paper can be the oracle's: the paper's
     pipeline with oracle abstracts is --abstracts oracle --no-cited, with oracle rationales, too,
-    --rationales oracle.
+    --rationales oracle. Interrupted, the same command goes on where it stopped.
     """
+    from epicqa.claims.journal import ClaimJournal
     from epicqa.claims.model import load_claim_model
     from epicqa.claims.retrieval import check_judged, read_retrieved
     from epicqa.claims.scifact import check_output, read_abstracts, read_claims, write_predictions
     from epicqa.claims.system import MODEL, check_models, oracle_rationales, predictions, read_rationales
     from epicqa.cli.progress import steps
+    from epicqa.files import sha256_of
+    from epicqa.models.places import fingerprint, resolve
 
     searching.check("--abstracts", method)
     if cited is not None and method != "oracle":
@@ -132,6 +135,9 @@ def predict_command(
             given = oracle_rationales(asked, found)
         else:
             given = read_rationales(Path(rationales), asked, abstracts, found)
+        models = [fingerprint(resolve(one.name)) for one in (selector, labeller) if one]
+        decided_by = (sha256_of(corpus), found, given, models, threshold, max_sentences, settings)
+        journal = ClaimJournal(asked, *decided_by)
         made = predictions(
             asked,
             abstracts,
@@ -141,12 +147,15 @@ def predict_command(
             rationales=given,
             threshold=threshold,
             most=max_sentences,
+            done=journal.done,
+            note=journal.note,
             progress=lambda done, total: progress("verifying claims", done, total),
             **settings,
         )
     for note in notes:
         click.echo(f"note: {note}", err=True)
     write_predictions(output, made)
+    journal.remove()
     count = sum(len(one.evidence) for one in made)
     told = sum(bool(one.evidence) for one in made)
     click.echo(f"{output}: {count:,} abstracts as evidence for {told:,} of {len(made):,} claims")

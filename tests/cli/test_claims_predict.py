@@ -217,3 +217,32 @@ def test_help(epicqa: Callable) -> None:
     assert (
         "epicqa claims predict --claims claims_dev.jsonl" in done.out and "--evidence-threshold" in done.out
     )
+
+
+def test_an_interrupted_command_goes_on(
+    epicqa: Callable, files: list[object], joint: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from epicqa.claims import system
+    from epicqa.claims.model import ClaimModel
+
+    monkeypatch.setattr(system, "_BATCH", 1)
+    command = [*files, *joint, "--abstracts", "tfidf"]
+    assert epicqa(*command).status == 0
+    whole = Path("out.jsonl").read_bytes()
+    Path("out.jsonl").unlink()
+    read, asked = ClaimModel.read, []
+
+    def interrupted(self: ClaimModel, inputs: list, progress: object = None) -> list:
+        asked.append(inputs[0].claim)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return read(self, inputs)
+
+    monkeypatch.setattr(ClaimModel, "read", interrupted)
+    ended = epicqa(*command)
+    assert ended.status == 1 and "the same command goes on where it stopped" in ended.err
+    assert not Path("out.jsonl").exists()
+    assert epicqa(*command).status == 0
+    assert Path("out.jsonl").read_bytes() == whole
+    # The claim that was interrupted, and the one after; not the first one again.
+    assert asked == ["Masks lower spread.", *["The virus survives on steel."] * 2, "Unheard of."]
