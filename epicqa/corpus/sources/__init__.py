@@ -12,14 +12,14 @@ from typing import Any
 import orjson
 
 from epicqa.corpus.model import Document
-from epicqa.corpus.sources import epicqa_json, plain, scifact
+from epicqa.corpus.sources import epicqa_json, fever, plain, scifact
 from epicqa.corpus.sources.base import BadDocument, Format, Record, kind
 from epicqa.corpus.sources.reading import records
 
 __all__ = ["FORMATS", "BadDocument", "Format", "Record", "parse", "records"]
 
 # The first that accepts a record reads it; the last accepts whatever is left and says what it misses.
-FORMATS: tuple[Format, ...] = (plain.FORMAT, scifact.FORMAT, epicqa_json.FORMAT)
+FORMATS: tuple[Format, ...] = (fever.FORMAT, plain.FORMAT, scifact.FORMAT, epicqa_json.FORMAT)
 
 
 def parse(raw: bytes) -> Document:
