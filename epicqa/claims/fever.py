@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from epicqa.claims.records import Bad, as_list, as_number, as_text, records, shown
 from epicqa.claims.scifact import NOINFO, REFUTES, SUPPORTS, check_output
+from epicqa.corpus.sources.fever import TITLE_ESCAPES
 from epicqa.errors import EpicqaError
 from epicqa.files import write_bytes
 from epicqa.normal import normal
@@ -43,11 +44,6 @@ SHAPES = {
 _SPELLINGS = {SUPPORTS: "SUPPORTS", REFUTES: "REFUTES", NOINFO: "NOT ENOUGH INFO"}
 _LABELS = {spelling: label for label, spelling in _SPELLINGS.items()}
 _MEMBER = "predictions.jsonl"
-
-BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
-"""What FEVER's tokenizer made of brackets, in titles and in text."""
-
-_ESCAPES = {**BRACKETS, "-COLON-": ":"}
 
 
 class Sentence(NamedTuple):
@@ -107,7 +103,7 @@ def title_key(page: str) -> str:
     spaces become underscores, and what comes out is in Unicode's form NFC. Case counts.
     """
     if "-" in page:
-        for escape, character in _ESCAPES.items():
+        for escape, character in TITLE_ESCAPES.items():
             page = page.replace(escape, character)
     return normal("NFC", page.replace(" ", "_"))
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from epicqa.claims.fever import Claim, Sentence, title_key
 from epicqa.claims.scifact import NOINFO
-from epicqa.corpus.sources.fever import BRACKETS, COLON, page_id, page_of, page_title
+from epicqa.corpus.sources.fever import TITLE_ESCAPES, page_id, page_of, page_title
 from epicqa.errors import EpicqaError
 from epicqa.index import jvm
 from epicqa.index.build import Index
@@ -268,7 +268,7 @@ class Wiki:
             return None
         title = title[:1].upper() + title[1:]
         escaped = title
-        for escape, character in (*BRACKETS.items(), (COLON, ":")):
+        for escape, character in TITLE_ESCAPES.items():
             escaped = escaped.replace(character, escape)
         for spelling in dict.fromkeys((escaped, title)):
             for form in ("NFC", "NFD"):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from epicqa.claims.examples import Example, together
-from epicqa.claims.fever import BRACKETS
 from epicqa.claims.records import Bad, as_list, as_text, record_of, shown
 from epicqa.claims.scifact import LABELS_BY_SPELLING, NOINFO
+from epicqa.corpus.sources.fever import TEXT_TOKENS
 from epicqa.corpus.sources.members import members
 from epicqa.errors import EpicqaError
 from epicqa.streams import plain_name
@@ -35,9 +35,6 @@ _MOST = 1 << 30
 
 # Of symmetric FEVER: FEVER's id, then which of the three mirrored pairs.
 _MIRRORED = re.compile(r"([0-9]+)000000[0-9]")
-
-# What the tokenizer of FEVER's sentences makes of brackets and quotation marks.
-_TOKENS = {**BRACKETS, "``": '"', "''": '"'}
 
 
 def read_claim_pairs(paths: Iterable[Path]) -> list[Example]:
@@ -156,7 +153,7 @@ def _key(record: dict[str, Any], claim: str) -> tuple[str, str]:
 
 
 def _words(value: Any, what: str) -> str:
-    text = " ".join(_TOKENS.get(token, token) for token in as_text(value, what).split())
+    text = " ".join(TEXT_TOKENS.get(token, token) for token in as_text(value, what).split())
     if not text:
         raise Bad(f"{what} has no text, expected some")
     return text

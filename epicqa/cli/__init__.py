@@ -57,7 +57,8 @@ def cli() -> None:
     epicqa compare A.tsv B.tsv           see which run is better, how sure that is, and where
     epicqa explain RUN --question EQ001  see passage by passage what was new to it
     epicqa measures                      what the measures are
-    epicqa claims retrieve ...           find the abstracts that tell of scientific claims (SciFact)
+    epicqa claims verify "..."           show abstracts that support or refute a scientific claim
+    epicqa claims predict ...            label a file of claims with rationales (SciFact)
 
     indexes/ and runs/ lie in the current folder, or under EPICQA_HOME; caches under EPICQA_CACHE.
     Exit status: 0 done, 1 interrupted or something expected did not hold, 2 bad input.

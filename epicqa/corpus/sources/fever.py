@@ -26,10 +26,12 @@ from epicqa.normal import normal
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 """What FEVER's tokenizer made of brackets, in titles and in text."""
 
-COLON = "-COLON-"
-"""What titles have for a colon."""
+TITLE_ESCAPES = {**BRACKETS, "-COLON-": ":"}
+"""What titles have for brackets and colons."""
 
-_TOKENS = {**BRACKETS, "``": '"', "''": '"'}
+TEXT_TOKENS = {**BRACKETS, "``": '"', "''": '"'}
+"""What sentences have for brackets and quotation marks."""
+
 _KEYS = frozenset(("id", "text", "lines"))
 _OTHERS = frozenset(("title", "url", "document_id", "contexts"))
 
@@ -51,7 +53,7 @@ def page_of(document_id: str) -> str:
 def page_title(page: str) -> str:
     """A page's title as people write it: brackets, colons and spaces put back, in Unicode's form NFC."""
     if "-" in page:
-        for escape, character in (*BRACKETS.items(), (COLON, ":")):
+        for escape, character in TITLE_ESCAPES.items():
             page = page.replace(escape, character)
     return normal("NFC", " ".join(page.replace("_", " ").split()))
 
@@ -89,7 +91,7 @@ def _sentences(lines: str) -> list[tuple[int, str]]:
     found = []
     for number, line in _numbered(lines):
         sentence = line.split("\t", 2)[1]
-        if text := " ".join(_TOKENS.get(token, token) for token in sentence.split()):
+        if text := " ".join(TEXT_TOKENS.get(token, token) for token in sentence.split()):
             found.append((number, normal("NFC", text)))
     return found
 
