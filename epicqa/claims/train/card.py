@@ -6,12 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import torch
-
 from epicqa.claims.examples import Example, fingerprint
 from epicqa.claims.network import LABEL_ORDER
-from epicqa.models.places import fingerprint as model_fingerprint
-from epicqa.models.train.learner import CLIP, WEIGHT_DECAY
+from epicqa.models.train.outcome import card_values, curve_rows
 
 if TYPE_CHECKING:
     from epicqa.claims.train.result import TrainedClaims
@@ -88,41 +85,21 @@ def card_of(task: ClaimTask, trained: TrainedClaims, weights: str, notes: Sequen
             "On held-out examples, the mean of what this kind of model has of both: the macro F1 of labels,",
             f"and the average precision of sentences. The weights of step {trained.best_step:,} were kept:",
             "",
-            "| step | score |",
-            "|---|---|",
-            *(f"| {step:,} | {value:.4f} |" for step, value in trained.curve),
+            *curve_rows(trained, "score"),
         ]
-    machine = "a GPU" if task.learner.device == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
     return _CARD.format(
-        name=trained.folder.resolve().name,
+        **card_values(recipe, recipe.base, task.base, task.learner, trained, weights, notes, command),
         what=_WHAT[recipe.kind],
         kind=recipe.kind,
         reads=recipe.reads,
-        base="sentence-transformers/all-MiniLM-L6-v2" if recipe.base == "minilm" else recipe.base,
-        license="license: apache-2.0\n" if recipe.base == "minilm" else "",
-        base_fingerprint=model_fingerprint(task.base),
-        command="\n```\n{}\n```\n".format(command.replace("`", "'")) if command else "",
         examples=_counted(task.examples),
         held=_counted(task.held_out),
         fingerprint=fingerprint(task.examples),
-        steps=trained.steps,
-        planned=trained.planned,
-        batch=recipe.batch,
-        seen=trained.seen,
-        minutes=trained.seconds / 60,
-        machine=f"{machine}, {task.learner.precision}",
         sentence_weight=recipe.sentence_weight,
-        learning_rate=recipe.learning_rate,
-        warmup=recipe.warmup,
-        decay=WEIGHT_DECAY,
-        clip=CLIP,
         max_length=trained.settings.max_length,
         threshold=trained.settings.threshold,
         evidence_threshold=trained.settings.evidence_threshold,
         tuned=", chosen on the held-out examples" if trained.curve else "",
-        seed=recipe.seed,
-        weights=weights,
-        notes="\n".join(f"- {' '.join(note.split())}" for note in notes) or "The caller named none.",
         figures="\n".join(figures),
     )
 

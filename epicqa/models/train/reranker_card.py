@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from epicqa.models.places import fingerprint as model_fingerprint
-from epicqa.models.train.learner import CLIP, WEIGHT_DECAY
+from epicqa.models.train.outcome import card_values, curve_rows
 from epicqa.models.train.pairs import fingerprint
 
 if TYPE_CHECKING:
@@ -80,40 +78,16 @@ def card_of(task: RerankerTask, trained: Trained, weights: str, notes: Sequence[
             f"MRR of {len(task.held_out):,} held-out positives, each among {negatives:.0f} hard negatives in "
             f"the mean; the weights of step {trained.best_step:,} were kept:",
             "",
-            "| step | MRR |",
-            "|---|---|",
-            *(f"| {step:,} | {mrr:.4f} |" for step, mrr in trained.curve),
+            *curve_rows(trained, "MRR"),
         ]
-    machine = "a GPU" if task.learner.device == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
     return _CARD.format(
-        name=trained.folder.resolve().name,
-        base=_shown(recipe.base),
-        license="license: apache-2.0\n" if recipe.base == "minilm" else "",
-        base_fingerprint=model_fingerprint(task.base),
-        command="\n```\n{}\n```\n".format(command.replace("`", "'")) if command else "",
+        **card_values(recipe, recipe.base, task.base, task.learner, trained, weights, notes, command),
         teacher=recipe.teacher or "none",
         loss=recipe.loss,
         pairs=len(task.pairs),
         held=len(task.held_out),
         negatives=recipe.negatives,
         pairs_fingerprint=fingerprint(task.pairs),
-        steps=trained.steps,
-        planned=trained.planned,
-        batch=recipe.batch,
-        seen=trained.seen,
-        minutes=trained.seconds / 60,
-        machine=f"{machine}, {task.learner.precision}",
-        learning_rate=recipe.learning_rate,
-        warmup=recipe.warmup,
-        decay=WEIGHT_DECAY,
-        clip=CLIP,
         max_length=recipe.max_length,
-        seed=recipe.seed,
-        weights=weights,
-        notes="\n".join(f"- {' '.join(note.split())}" for note in notes) or "The caller named none.",
         figures="\n".join(figures),
     )
-
-
-def _shown(base: str) -> str:
-    return "sentence-transformers/all-MiniLM-L6-v2" if base == "minilm" else base

@@ -10,58 +10,30 @@ from typing import Any
 
 from epicqa.files import remove_tree, sha256_of, write_bytes
 from epicqa.models.quiet import quiet
+from epicqa.models.train import outcome
 from epicqa.models.train.checkpoint import load_best
 from epicqa.models.train.folder import publish
 from epicqa.models.train.loop import Run
+from epicqa.models.train.outcome import Outcome, outcome_of
 from epicqa.models.train.reranker_card import card_of
 from epicqa.models.train.reranker_task import RerankerTask
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
-    """What a training came to.
-
-    Attributes:
-        folder: the model's.
-        steps: made, of those planned.
-        planned: steps that the learning rate's schedule was made for.
-        seen: question-passage pairs gone through.
-        seconds: of training and validation, over all its sittings.
-        best_step: the step whose weights were kept.
-        curve: (step, MRR) of each validation; the first is before training. Empty without held-out pairs.
-    """
-
-    folder: Path
-    steps: int
-    planned: int
-    seen: int
-    seconds: float
-    best_step: int
-    curve: tuple[tuple[int, float], ...]
+class Trained(Outcome):
+    """What a training came to; its curve is of MRR, its items are question-passage pairs."""
 
     def lines(self) -> list[str]:
         """What a person wants to know, a sentence a line."""
-        told = [
-            f"{self.folder}: step {self.best_step:,} of {self.steps:,}, {self.seen:,} question-passage pairs "
-            f"in {self.seconds / 60:.1f} minutes"
-        ]
-        if self.steps < self.planned:
-            told.append(f"the budget ended before the {self.planned:,} steps that were planned")
+        told = self.told("question-passage pairs", "MRR on held-out groups")
         if not self.curve:
-            return [*told, "no pairs were held out: how good it is, is not known"]
-        mrr = dict(self.curve)
-        before, after = self.curve[0][1], mrr[self.best_step]
-        told.append(f"MRR on held-out groups {after:.3f}, before training {before:.3f}")
-        if after <= before:
-            told.append("it is no better than before training: more or other pairs, or more time, are needed")
-        elif self.curve[-1][1] < after:
-            told.append(f"later steps were worse: {self.curve[-1][1]:.3f} at the end")
+            told.append("no pairs were held out: how good it is, is not known")
         return told
 
 
 def finish(run: Run[RerankerTask], out: Path, notes: Sequence[str], command: str) -> Trained:
     """Write the model's folder from the best weights, in float16."""
-    state, task = run.state, run.task
+    task = run.task
     load_best(run.work, task.learner)
     made = run.work / "model"
     remove_tree(made)
@@ -71,9 +43,7 @@ def finish(run: Run[RerankerTask], out: Path, notes: Sequence[str], command: str
     config = json.loads((made / "config.json").read_bytes())
     config["sentence_transformers"] = {"activation_fn": "torch.nn.modules.linear.Identity"}
     write_bytes(made / "config.json", json.dumps(config, indent=2).encode() + b"\n")
-    trained = Trained(
-        out, state.step, state.total, state.seen, state.seconds, state.best_step, tuple(run.curve)
-    )
+    trained = Trained(**outcome_of(run, out))
     card = card_of(task, trained, sha256_of(made / "model.safetensors"), notes, command)
     write_bytes(out / "README.md", card.encode())
     publish(out, made, asdict(trained) | {"folder": None})
@@ -82,5 +52,4 @@ def finish(run: Run[RerankerTask], out: Path, notes: Sequence[str], command: str
 
 def restored(out: Path, found: Mapping[str, Any]) -> Trained:
     """What an earlier call came to, of what ``finish`` kept; errors of a damaged record are Python's."""
-    curve = tuple((int(step), float(mrr)) for step, mrr in found["curve"])
-    return Trained(**{**found, "folder": out, "curve": curve})
+    return Trained(**outcome.restored(out, found))
