@@ -21,11 +21,13 @@ class Collection:
         name: of its index, such as ``e2e-expert``.
         sources: where the documents lie, in collection order.
         missing: parts of it that are not there, such as ``e2e/chqa``.
+        dense: the model for vectors of an index that is not there yet, or ``none``.
     """
 
     name: str
     sources: tuple[Path, ...]
     missing: tuple[str, ...] = ()
+    dense: str = "static"
 
 
 def collection_of(config: Config) -> Collection | None:
@@ -66,13 +68,14 @@ def open_collection(
     """The index of a collection, and what it lacks, a line each.
 
     It is built first, or gone on with, where it is not that of the documents as they are now. One that is
-    there keeps its model and kind of vectors; a new one has what ``epicqa index`` takes by default.
+    there keeps its model and kind of vectors; a new one has what ``epicqa index`` takes by default, but for
+    the model, which is the collection's.
 
     Raises:
         EpicqaError: as ``build_index``.
     """
     name = collection.name
-    index = build_index(collection.sources, name, _options(name, threads), progress)
+    index = build_index(collection.sources, name, _options(collection, threads), progress)
     notes = []
     if collection.missing:
         notes.append(
@@ -91,17 +94,18 @@ def _collection(folder: Path, task: str, kind: str) -> Collection | None:
     return Collection(f"{task}-{kind}", sources, missing) if sources else None
 
 
-def _options(name: str, threads: int) -> BuildOptions:
+def _options(collection: Collection, threads: int) -> BuildOptions:
     """Those that the index of that name was built with, else the defaults."""
+    name, new = collection.name, BuildOptions(collection.dense, threads=threads)
     if name not in list_indexes():
-        return BuildOptions(threads=threads)
+        return new
     from epicqa.index.vectors import default_kind
 
     try:
         manifest = open_index(name).manifest
     except EpicqaError:
         # Damaged, or of another version: built anew.
-        return BuildOptions(threads=threads)
+        return new
     dense = manifest["dense"]
     if dense is None:
         return BuildOptions("none", threads=threads)

@@ -16,6 +16,7 @@ settings.register_profile("epicqa", deadline=None)
 settings.load_profile("epicqa")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +63,18 @@ def sample_indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         build_index([], "bare", BuildOptions(threads=1, dense="none"))
         build_index([sample.documents_path()], "mine", BuildOptions(threads=1, dense="none"))
     return folder / "indexes"
+
+
+@pytest.fixture(scope="session")
+def small_wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the index ``fever`` of the small made-up Wikipedia."""
+    from epicqa.index.build import BuildOptions, build_index
+
+    folder = tmp_path_factory.mktemp("wiki")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EPICQA_HOME", str(folder))
+        build_index([GOLDEN / "fever" / "wiki-pages"], "fever", BuildOptions(threads=1, dense="none"))
+    return folder
 
 
 @pytest.fixture

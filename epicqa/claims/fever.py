@@ -41,8 +41,10 @@ SHAPES = {
 }
 """What a line of predictions looks like: the shared task's, and that of systems that label only."""
 
-_SPELLINGS = {SUPPORTS: "SUPPORTS", REFUTES: "REFUTES", NOINFO: "NOT ENOUGH INFO"}
-_LABELS = {spelling: label for label, spelling in _SPELLINGS.items()}
+SPELLINGS = {SUPPORTS: "SUPPORTS", REFUTES: "REFUTES", NOINFO: "NOT ENOUGH INFO"}
+"""Labels as FEVER's files have them."""
+
+_LABELS = {spelling: label for label, spelling in SPELLINGS.items()}
 _MEMBER = "predictions.jsonl"
 
 
@@ -135,6 +137,16 @@ def read_claims(path: Path, distinct: bool = True) -> tuple[Claim, ...]:
             raise EpicqaError(f"{place}: {bad}") from None
         claims.append(claim)
     return tuple(claims)
+
+
+def check_labelled(claims: Iterable[Claim]) -> None:
+    """Refuse claims whose label is not known.
+
+    Raises:
+        EpicqaError: there is one.
+    """
+    if unknown := next((claim for claim in claims if claim.label is None), None):
+        raise EpicqaError(f"claim {unknown.claim_id}: no label, expected claims with 'label' and 'evidence'")
 
 
 def read_predictions(path: Path, distinct: bool = True) -> Predictions:
@@ -244,7 +256,7 @@ def _lines(predictions: Iterable[Prediction]) -> bytes:
             raise ValueError(f"claim {one.claim_id}: evidence is missing")
         record = {
             "id": int(one.claim_id),
-            "predicted_label": _SPELLINGS[one.label],
+            "predicted_label": SPELLINGS[one.label],
             "predicted_evidence": [[page, int(line)] for page, line in one.evidence],
         }
         lines.append(json.dumps(record) + "\n")
@@ -270,7 +282,7 @@ def _claim(claim_id: int, record: dict[str, Any]) -> Claim:
     if label == NOINFO:
         evidence = [sentences for sentences in evidence if sentences]
     elif not evidence:
-        raise Bad(f"no evidence, expected a set of sentences or more with {_SPELLINGS[label]}")
+        raise Bad(f"no evidence, expected a set of sentences or more with {SPELLINGS[label]}")
     return Claim(claim_id, text, label, tuple(evidence))
 
 

@@ -9,7 +9,8 @@ and its first five sentences E:
 - evidence precision: the mean over claims with evidence of |E in any Si| / |E|, whatever p is;
 - evidence F1: 2PR / (P + R) of these two, 0 where both are.
 
-A claim with evidence is one whose gold label is SUPPORTS or REFUTES.
+A claim with evidence is one whose gold label is SUPPORTS or REFUTES. Beside label accuracy stands Cohen's
+kappa, which says how much of the agreement is not by chance, see `cohen_kappa`; it is none of the task's.
 
 Thorne et al., "FEVER: a large-scale dataset for Fact Extraction and VERification", NAACL 2018, section 5, and
 "The Fact Extraction and VERification (FEVER) Shared Task", 2018, section 2; what those leave open is as in
@@ -28,6 +29,8 @@ from epicqa.claims.fever import (
     CONSIDERED,
     LABELS,
     NOINFO,
+    REFUTES,
+    SUPPORTS,
     Claim,
     Prediction,
     Predictions,
@@ -44,6 +47,9 @@ RECALL = "evidence_recall"
 F1 = "evidence_f1"
 MEASURES = (FEVER_SCORE, LABEL_ACCURACY, PRECISION, RECALL, F1)
 
+LABEL_KAPPA = "label_kappa"
+"""What Cohen's kappa of the labels is called."""
+
 DEFINITIONS = ("shared-task", "by-id")
 """``shared-task``: the released scorer's. The first prediction is the first claim's, and so on, whatever the
 ids; there are as many as claims. A prediction without sentences has precision 1, as has a file of claims none
@@ -54,6 +60,7 @@ without sentences has precision 0, what divides by nothing is 0; a sentence pred
 titles are compared by `epicqa.claims.fever.title_key`."""
 
 _COUNTED = MEASURES[:-1]
+_LABELS = (SUPPORTS, REFUTES, NOINFO)
 # A share of at most five sentences is a whole number of sixtieths, and sums of these are exact.
 _PARTS = 60
 
@@ -68,12 +75,20 @@ class FeverScores:
         measures: those of `MEASURES` that the file's shape allows: all, or label accuracy.
         counts: int64[n_claims, n_counted, 2]: of each measure but F1 how much was right, and of how much; of
             evidence precision in sixtieths of a claim.
+        confusion: int64[4, 4]: claims by gold label and predicted label, in the order SUPPORTS, REFUTES,
+            NOT ENOUGH INFO, none: a claim without a prediction has none.
     """
 
     definition: str
     claim_ids: tuple[int, ...]
     measures: tuple[str, ...]
     counts: NDArray[np.int64]
+    confusion: NDArray[np.int64]
+
+    @property
+    def label_kappa(self) -> float:
+        """`cohen_kappa` of gold and predicted labels."""
+        return cohen_kappa(self.confusion)
 
     def totals(self) -> dict[str, tuple[int | float, int]]:
         """Measure but F1 -> how many claims were right, of how many; of precision the sum of shares."""
@@ -132,13 +147,36 @@ def score_fever(
         )
     matched = _by_id(predictions, claims) if by_id else _by_position(predictions, claims)
     counts = np.zeros((len(claims), len(_COUNTED), 2), dtype=np.int64)
+    confusion: NDArray[np.int64] = np.zeros((len(_LABELS) + 1,) * 2, dtype=np.int64)
     for i, (claim, prediction) in enumerate(zip(claims, matched, strict=True)):
         counts[i] = _counts(claim, prediction, by_id)
+        confusion[_place(claim.label), _place(prediction.label if prediction else None)] += 1
     measures: tuple[str, ...] = MEASURES
     if predictions.shape == LABELS:
         measures = (LABEL_ACCURACY,)
         counts = counts[:, [_COUNTED.index(LABEL_ACCURACY)]]
-    return FeverScores(definition, tuple(claim.claim_id for claim in claims), measures, counts)
+    return FeverScores(definition, tuple(claim.claim_id for claim in claims), measures, counts, confusion)
+
+
+def cohen_kappa(confusion: NDArray[np.int64]) -> float:
+    """(p_o - p_e) / (1 - p_e), 0 where p_e is 1: all is of one label, and nothing tells chance apart.
+
+    p_o is the share of items of which both say the same, p_e the sum over labels of the product of the shares
+    that both have of them. Cohen, "A Coefficient of Agreement for Nominal Scales", Educational and
+    Psychological Measurement 20(1), 1960.
+
+    Args:
+        confusion: int64[k, k]: items by what the one says and what the other says.
+    """
+    total = int(confusion.sum())
+    # Whole numbers, so that equal shares are equal.
+    chance = int(confusion.sum(axis=0) @ confusion.sum(axis=1))
+    same = int(np.trace(confusion)) * total
+    return (same - chance) / (total**2 - chance) if total**2 > chance else 0.0
+
+
+def _place(label: str | None) -> int:
+    return len(_LABELS) if label is None else _LABELS.index(label)
 
 
 def _by_position(predictions: Predictions, claims: Sequence[Claim]) -> Sequence[Prediction]:

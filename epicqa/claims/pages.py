@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from epicqa.claims.fever import Claim, Sentence, title_key
+from epicqa.claims.fever import Claim, Sentence, check_labelled, title_key
 from epicqa.claims.scifact import NOINFO
 from epicqa.corpus.sources.fever import TITLE_ESCAPES, page_id, page_of, page_title
 from epicqa.errors import EpicqaError
@@ -27,6 +27,9 @@ from epicqa.index import jvm
 from epicqa.index.build import Index
 from epicqa.index.lucene import FIELD, indexed_text
 from epicqa.retrieve.bm25 import bm25_search
+
+INDEX = "fever"
+"""Name of the pages' own index."""
 
 PAGES = 5
 """Pages of a claim that are found by its words, as many as the paper's baseline has."""
@@ -186,7 +189,7 @@ def each_premises(
             yield claim.claim_id, tuple(map(wiki.premise, rows))
 
 
-def evidence_recall(claims: Iterable[Claim], found: Mapping[int, Sequence[Premise]]) -> Recall:
+def evidence_recall(claims: Sequence[Claim], found: Mapping[int, Sequence[Premise]]) -> Recall:
     """Of claims that are supported or refuted, how many have a whole set of evidence among their premises.
 
     Titles are compared by `epicqa.claims.fever.title_key`. A claim that is missing has no premises.
@@ -194,12 +197,9 @@ def evidence_recall(claims: Iterable[Claim], found: Mapping[int, Sequence[Premis
     Raises:
         EpicqaError: a claim has no label.
     """
+    check_labelled(claims)
     whole = total = 0
     for claim in claims:
-        if claim.label is None:
-            raise EpicqaError(
-                f"claim {claim.claim_id}: no label, expected claims with 'label' and 'evidence'"
-            )
         if claim.label == NOINFO:
             continue
         there = {_key(one.sentence) for one in found.get(claim.claim_id, ())}
@@ -311,6 +311,12 @@ class Wiki:
         if (np.diff(self._store.sentence_number[first:last]) <= 0).any():
             raise self._other(self._store.document_id(page))
         return list(range(first, last))
+
+    def row(self, sentence: Sentence) -> int | None:
+        """A sentence's row; None, no such."""
+        page = self.page(sentence.page)
+        rows = self.rows(page) if page is not None else ()
+        return next((row for row in rows if self._store.sentence_number[row] == sentence.line), None)
 
     def premise(self, row: int) -> Premise:
         """A sentence as a claim is held against it."""

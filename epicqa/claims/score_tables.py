@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from epicqa.claims.fever_scores import FeverScores
+from epicqa.claims.fever_scores import LABEL_KAPPA, FeverScores
 from epicqa.claims.retrieval_scores import RetrievalScores
 from epicqa.claims.scifact_scores import ClaimScores, Spread
 from epicqa.measures.tables import Cell, Column, Table
@@ -25,7 +25,7 @@ def flat_table(scores: Scores, spreads: Mapping[str, Spread] | None = None) -> T
 
 
 def score_table(name: str, scores: Scores, spreads: Mapping[str, Spread] | None = None) -> Table:
-    """For reading: a row a measure; a row a figure where there are spreads."""
+    """For reading: a row a measure; a row a figure where there are spreads; FEVER's kappa in the last."""
     title = f"{name}: {_TASKS[_task(scores)]}, {scores.definition} definition, {len(scores.claim_ids)} claims"
     if spreads:
         flat = flat_table(scores, spreads)
@@ -36,9 +36,8 @@ def score_table(name: str, scores: Scores, spreads: Mapping[str, Spread] | None 
             Column("low", "2.5%", ".4f"),
             Column("high", "97.5%", ".4f"),
         )
-        return Table(
-            title, spread_columns, flat.rows, ("Standard deviation and interval: bootstrap over claims.",)
-        )
+        note = "Standard deviation and interval: bootstrap over claims."
+        return Table(title, spread_columns, flat.rows + _kappa(scores, len(spread_columns)), (note,))
     values = scores.values()
     figures = _FIGURES if isinstance(scores, ClaimScores) else {"value": ""}
     totals = scores.totals()
@@ -58,7 +57,7 @@ def score_table(name: str, scores: Scores, spreads: Mapping[str, Spread] | None 
         )
         for measure in (totals if isinstance(scores, ClaimScores) else values)
     )
-    return Table(title, columns, rows)
+    return Table(title, columns, rows + _kappa(scores, len(columns)))
 
 
 def score_record(name: str, scores: Scores, spreads: Mapping[str, Spread] | None = None) -> dict[str, Any]:
@@ -74,6 +73,8 @@ def score_record(name: str, scores: Scores, spreads: Mapping[str, Spread] | None
             for measure, counts in scores.totals().items()
         },
     }
+    if isinstance(scores, FeverScores):
+        record[LABEL_KAPPA] = scores.label_kappa
     if spreads:
         record["bootstrap"] = {
             one: {key: getattr(spread, key) for key in _SPREAD} for one, spread in spreads.items()
@@ -83,6 +84,13 @@ def score_record(name: str, scores: Scores, spreads: Mapping[str, Spread] | None
 
 _TASKS = {"scifact": "SciFact", "fever": "FEVER"}
 _FIGURES = {"precision": "_p", "recall": "_r", "F1": "_f1"}
+
+
+def _kappa(scores: Scores, columns: int) -> tuple[tuple[Cell, ...], ...]:
+    """The row of FEVER's kappa, which is none of its measures, and counts nothing."""
+    if not isinstance(scores, FeverScores):
+        return ()
+    return ((LABEL_KAPPA, scores.label_kappa, *(None,) * (columns - 2)),)
 
 
 def _task(scores: Scores) -> str:

@@ -220,7 +220,7 @@ def predictions(
             threshold=threshold,
             evidence_threshold=evidence_threshold,
             most=most,
-            progress=_claims_done(progress, start, len(batch), len(claims)),
+            progress=claims_done(progress, start, len(batch), len(claims)),
         )
         evidence: dict[int, dict[int, PredictedEvidence]] = {claim.claim_id: {} for claim in batch}
         for (claim, doc_id), one in zip(pairs, verdicts, strict=True):
@@ -233,6 +233,22 @@ def predictions(
         if progress:
             progress(len(found), len(claims))
     return found
+
+
+def claims_done(
+    progress: Callable[[int, int], None] | None, start: int, size: int, claims: int
+) -> Callable[[int, int], None] | None:
+    """Progress by claim of a batch's share of work.
+
+    Args:
+        progress: called with the claims done and all there are.
+        start: claims before the batch.
+        size: claims in it.
+        claims: all there are.
+    """
+    if progress is None:
+        return None
+    return lambda done, total: progress(start + size * done // total, claims)
 
 
 def oracle_rationales(claims: Sequence[Claim], retrieved: Retrieved) -> Rationales:
@@ -317,12 +333,3 @@ def _stage(
     if progress is None:
         return None
     return lambda done, total: progress(stage * total + done, stages * total)
-
-
-def _claims_done(
-    progress: Callable[[int, int], None] | None, start: int, size: int, claims: int
-) -> Callable[[int, int], None] | None:
-    """Progress by claim of a batch's share of work."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(start + size * done // total, claims)

@@ -126,13 +126,18 @@ def verify_claims(
     return verified
 
 
-def check_claims(claims: Sequence[str], model: ClaimModel) -> None:
+def check_claims(claims: Sequence[str], model: ClaimModel, selects: bool = True) -> None:
     """Refuse, before the work, claims that the model cannot read, and a model that is not joint.
+
+    Args:
+        claims: in plain words.
+        model: what is to read them.
+        selects: whether it selects rationales, too; else it is enough that it labels.
 
     Raises:
         EpicqaError: a claim is empty, not Unicode or too long; as `epicqa.claims.system.check_models`.
     """
-    check_models(model, model)
+    check_models(model if selects else None, model)
     for claim in claims:
         if not claim.strip():
             raise EpicqaError(f"the claim is empty, {_EXPECTED}")

@@ -12,7 +12,7 @@ from epicqa.cli.claims_verify import verify_command
 
 @click.group("claims")
 def claims_command() -> None:
-    """Verify scientific claims by the abstracts of papers (SciFact)."""
+    """Verify claims by the abstracts of papers (SciFact), or by pages of Wikipedia (FEVER)."""
 
 
 claims_command.add_command(retrieve_command)

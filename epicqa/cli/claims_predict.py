@@ -7,20 +7,25 @@ from typing import Any
 
 import click
 
-from epicqa.cli.claims_retrieve import METHODS, Searching, claim_files, searching
+from epicqa.cli.claims_fever import OPTIONS, TASKS, WikiSearch, predict_fever, task_option, wiki_options
+from epicqa.cli.claims_retrieve import METHODS, Searching, claims_option, output_option, searching
+from epicqa.cli.tasks import check_options
 from epicqa.errors import EpicqaError
+
+_BOTH = ("task", "claims", "corpus", "output", "index", "threads", "model")
 
 
 @click.command("predict")
-@claim_files
+@task_option
+@claims_option
 @click.option(
-    "--task",
-    type=click.Choice(["scifact"]),
-    default="scifact",
-    show_default=True,
-    expose_value=False,
-    help="Whose form the files have.",
+    "--corpus",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Abstracts to look in; of fever pages of Wikipedia, a file or a folder, in their own index, fever, "
+    "which is built if needed.",
 )
+@output_option
 @click.option(
     "--abstracts",
     "method",
@@ -43,7 +48,11 @@ from epicqa.errors import EpicqaError
     help='Rationales: a model\'s, the gold ones, or a file\'s: {"claim_id", "evidence": {document: '
     "[sentence]}} a line.",
 )
-@click.option("--model", metavar="NAME", help="Joint model, for both steps.  [default: claims]")
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="Joint model, for both steps; of fever one that labels.  [default: claims]",
+)
 @click.option("--rationale-model", metavar="NAME", help="Model that selects rationales, instead of --model.")
 @click.option("--label-model", metavar="NAME", help="Model that labels, instead of --model.")
 @click.option(
@@ -66,9 +75,13 @@ from epicqa.errors import EpicqaError
     type=click.IntRange(1),
     help="Sentences of an abstract that are selected at most.  [default: no limit]",
 )
+@wiki_options
+@click.pass_context
 def predict_command(
+    context: click.Context,
+    task: str,
     claims: Path,
-    corpus: Path,
+    corpus: Path | None,
     output: Path,
     method: str,
     cited: bool | None,
@@ -79,6 +92,7 @@ def predict_command(
     label_model: str | None,
     threshold: float | None,
     max_sentences: int | None,
+    wiki: WikiSearch,
     **settings: Any,
 ) -> None:
     """Predict which abstracts support or refute each claim, and by which sentences.
@@ -86,13 +100,29 @@ def predict_command(
     \b
     epicqa claims predict --claims claims_dev.jsonl --corpus corpus.jsonl -o predictions.jsonl
     epicqa score predictions.jsonl --task scifact --claims claims_dev.jsonl --corpus corpus.jsonl
+    epicqa claims predict --task fever --claims paper_dev.jsonl --corpus wiki-pages -o predictions.jsonl
+    epicqa score predictions.jsonl --task fever --claims paper_dev.jsonl
 
     Writes a line of {"id", "evidence": {document: {"sentences", "label"}}} a claim, as SciFact's leaderboard
     takes it, the most probable sentence first. Each step of SciFact's paper can be the oracle's: the paper's
     pipeline with oracle abstracts is --abstracts oracle --no-cited, with oracle rationales, too,
     --rationales oracle. Interrupted, the same command goes on where it stopped.
+
+    With --task fever, a claim is held against each sentence of the pages found for it, one at a time: it is
+    supported if any sentence supports it, else refuted if any refutes it, else there is not enough
+    information. Writes a line of {"id", "predicted_label", "predicted_evidence": [[page, line]]} a claim.
     """
-    from epicqa.claims.journal import ClaimJournal
+    check_options(
+        context,
+        task,
+        lambda name: TASKS if name in _BOTH else ("fever",) if name in OPTIONS else ("scifact",),
+    )
+    if task == "fever":
+        predict_fever(claims, output, searching.index, corpus, model, wiki, searching.threads)
+        return
+    if corpus is None:
+        raise EpicqaError("--task scifact needs the abstracts, pass --corpus FILE")
+    from epicqa.claims.journal import SCIFACT, ClaimJournal
     from epicqa.claims.model import load_claim_model
     from epicqa.claims.retrieval import check_judged, read_retrieved
     from epicqa.claims.scifact import check_output, read_abstracts, read_claims, write_predictions
@@ -137,7 +167,7 @@ def predict_command(
             given = read_rationales(Path(rationales), asked, abstracts, found)
         models = [fingerprint(resolve(one.name)) for one in (selector, labeller) if one]
         decided_by = (sha256_of(corpus), found, given, models, threshold, max_sentences, settings)
-        journal = ClaimJournal(asked, *decided_by)
+        journal = ClaimJournal(SCIFACT, asked, *decided_by)
         made = predictions(
             asked,
             abstracts,

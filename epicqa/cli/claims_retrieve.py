@@ -22,20 +22,11 @@ if TYPE_CHECKING:
 
 METHODS = ("search", "tfidf", "oracle")
 
-_FILES = (
-    click.option(
-        "--claims", metavar="FILE", required=True, type=click.Path(path_type=Path), help="What to look for."
-    ),
-    click.option(
-        "--corpus",
-        metavar="FILE",
-        required=True,
-        type=click.Path(path_type=Path),
-        help="Abstracts to look in.",
-    ),
-    click.option(
-        "-o", "--output", metavar="FILE", required=True, type=click.Path(path_type=Path), help="Write there."
-    ),
+claims_option = click.option(
+    "--claims", metavar="FILE", required=True, type=click.Path(path_type=Path), help="What to look for."
+)
+output_option = click.option(
+    "-o", "--output", metavar="FILE", required=True, type=click.Path(path_type=Path), help="Write there."
 )
 config_option = click.option(
     "--config",
@@ -109,13 +100,6 @@ class Searching:
         return search_corpus(corpus, abstracts, claims, k, config, threads=self.threads, progress=progress)
 
 
-def claim_files(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options ``claims``, ``corpus`` and ``output``."""
-    for option in reversed(_FILES):
-        command = option(command)
-    return command
-
-
 def searching(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of `Searching`; the command gets it as ``searching``."""
 
@@ -137,7 +121,15 @@ def searching(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("retrieve")
-@claim_files
+@claims_option
+@click.option(
+    "--corpus",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Abstracts to look in.",
+)
+@output_option
 @click.option(
     "--method",
     type=click.Choice(METHODS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from epicqa.errors import EpicqaError
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="SciFact-shaped claims with evidence; may be repeated, each with its --corpus.",
+    help="SciFact-shaped claims with evidence, each with its --corpus, or FEVER's; may be repeated.",
 )
 @click.option(
     "--corpus", metavar="FILE", multiple=True, type=click.Path(path_type=Path), help="Their abstracts."
@@ -32,6 +33,14 @@ from epicqa.errors import EpicqaError
     type=click.Path(path_type=Path),
     help="FEVER-like pairs of a claim and a sentence (VitaminC, symmetric FEVER); may be repeated.",
 )
+@click.option(
+    "--fever",
+    "fever_set",
+    type=click.Choice(["one", "title-one", "title-five", "title-five-oracle"]),
+    help="--claims are FEVER's, without --corpus: learn from one sentence with each, alone or after its "
+    "page's title, or from five, retrieved or with the evidence among them.",
+)
+@click.option("--index", metavar="NAME", help="Index of FEVER's pages.  [default: fever]")
 @click.option("--out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Folder to make.")
 @click.option(
     "--base",
@@ -79,6 +88,8 @@ def train_command(
     claims: tuple[Path, ...],
     corpus: tuple[Path, ...],
     pairs: tuple[Path, ...],
+    fever_set: str | None,
+    index: str | None,
     out: Path,
     negatives: int | None,
     held_out: float,
@@ -93,33 +104,49 @@ def train_command(
     \b
     epicqa claims train joint --pairs vitaminc.jsonl --out first
     epicqa claims train joint --claims claims_train.jsonl --corpus corpus.jsonl --base first --out second
+    epicqa claims train label --fever title-one --claims train.jsonl --index fever --out entailment
 
     What belongs together (claims of the same cited abstracts, pairs of one page) is on one side of training
     and validation, by which the best weights and the thresholds are chosen. Interrupted, the same command
     goes on where it stopped. The model is used with epicqa claims predict --model DIR.
     """
-    from epicqa.claims.train.data import training_data
+    from epicqa.claims.examples import Example
+    from epicqa.claims.pages import INDEX
+    from epicqa.claims.train.data import fever_examples_of, training_data
     from epicqa.claims.train.trainer import HELD_OUT, train
     from epicqa.cli.progress import steps
+    from epicqa.index.build import open_index
     from epicqa.models.train.schedule import some_of
     from epicqa.models.train.static import read_sources
 
-    if len(claims) != len(corpus):
+    _check_fever(kind, claims, corpus, fever_set, index)
+    if fever_set is None and len(claims) != len(corpus):
         raise EpicqaError(
             f"{len(claims)} --claims and {len(corpus)} --corpus, expected one --corpus for each --claims"
         )
     if not claims and not pairs:
         raise EpicqaError("nothing to train on, expected --claims with --corpus, or --pairs")
-    if negatives is not None and (kind != "joint" or not claims):
+    if negatives is not None and (kind != "joint" or not corpus):
         raise EpicqaError("--negatives is for joint models of --claims, expected none without them")
     listed = read_sources(sources, [*claims, *corpus, *pairs])
+    notes = [f"{one.source}: {one.licence} (SHA-256 `{one.sha256}`)" for one in listed]
+    more: list[Example] = []
+    if fever_set is not None:
+        opened = open_index(index or INDEX)
+        more, said = fever_examples_of(
+            claims, opened, fever_set, threads=settings["threads"] or os.cpu_count() or 2, seed=seed
+        )
+        notes.append(f"pages of Wikipedia: the index {opened.name} (`{opened.fingerprint}`)")
+        for line in said:
+            click.echo(f"note: {line}", err=True)
     trained_on, held = training_data(
         kind,
-        list(zip(claims, corpus, strict=True)),
+        [] if fever_set else list(zip(claims, corpus, strict=True)),
         pairs,
         negatives=1 if negatives is None else negatives,
         share=held_out,
         seed=seed,
+        more=more,
     )
     with steps() as progress:
         made = train(
@@ -130,10 +157,26 @@ def train_command(
             budget_seconds=budget,
             batch=batch_size,
             seed=seed,
-            notes=[f"{one.source}: {one.licence} (SHA-256 `{one.sha256}`)" for one in listed],
+            notes=notes,
             command=shlex.join(["epicqa", *sys.argv[1:]]),
             progress=progress,
             **settings,
         )
     for line in made.lines():
         click.echo(line)
+
+
+def _check_fever(
+    kind: str, claims: tuple[Path, ...], corpus: tuple[Path, ...], fever_set: str | None, index: str | None
+) -> None:
+    """Refuse what does not go with ``--fever``, or without it."""
+    if fever_set is None:
+        if index is not None:
+            raise EpicqaError("--index is for --fever, expected none without it")
+        return
+    if kind == "rationale":
+        raise EpicqaError("--fever is for models that label, expected label or joint")
+    if corpus:
+        raise EpicqaError("--corpus is of SciFact-shaped claims, expected none with --fever")
+    if not claims:
+        raise EpicqaError("--fever needs FEVER's claims, pass --claims FILE")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from epicqa.cli.claims_fever import OPTIONS, TASKS, WikiSearch, task_option, verify_fever, wiki_options
 from epicqa.cli.claims_retrieve import config_option, threads_option
+from epicqa.cli.tasks import check_options
 from epicqa.errors import EpicqaError
 from epicqa.normal import printable
 
@@ -16,38 +18,49 @@ if TYPE_CHECKING:
     from epicqa.claims.verifying import LabelledAbstract, Verified
 
 
+_SCIFACT = ("k", "config_file")
+
+
 @click.command("verify")
 @click.argument("texts", metavar="[TEXT]...", nargs=-1)
+@task_option
 @click.option(
     "--claims-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Verify the claims of a text file, too, one a line.",
 )
-@click.option("--index", metavar="NAME", help="Index to search.  [default: default, or sample]")
+@click.option(
+    "--index", metavar="NAME", help="Index to search.  [default: default, or sample; of fever: fever]"
+)
 @click.option(
     "--corpus",
     type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Search these abstracts instead, in their own index, scifact, which is built if needed.",
+    metavar="PATH",
+    help="Search these abstracts instead, in their own index, scifact, which is built if needed; of fever "
+    "these pages of Wikipedia, a file or a folder, in fever.",
 )
 @click.option(
     "-k", type=click.IntRange(1, 100), default=3, show_default=True, help="Abstracts of a claim to read."
 )
-@click.option("--model", metavar="NAME", help="Joint model.  [default: claims]")
-@click.option("--all", "show_all", is_flag=True, help="Show abstracts that say too little, too.")
+@click.option("--model", metavar="NAME", help="Joint model; of fever one that labels.  [default: claims]")
+@click.option("--all", "show_all", is_flag=True, help="Show what says too little, too.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="For reading, or an object a claim, a line each, with all abstracts and sentences read.",
+    help="For reading, or an object a claim, a line each, with all that was read.",
 )
 @config_option
 @threads_option
+@wiki_options
+@click.pass_context
 def verify_command(
+    context: click.Context,
     texts: tuple[str, ...],
+    task: str,
     claims_file: Path | None,
     index: str | None,
     corpus: Path | None,
@@ -57,15 +70,18 @@ def verify_command(
     form: str,
     config_file: Path | None,
     threads: int,
+    wiki: WikiSearch,
 ) -> None:
     """Show abstracts that support or refute a claim, each by the sentences that do.
 
     \b
     epicqa claims verify "Cats are carriers of SARS-CoV-2."
     epicqa claims verify --claims-file claims.txt --index papers --format json
+    epicqa claims verify --task fever "The Eiffel Tower stands in Rome." --corpus wiki-pages
 
-    Of a document its abstract is read, or where it has none its beginning. For research only: a model's
-    labels may be wrong, and none of this is medical advice.
+    Of a document its abstract is read, or where it has none its beginning. With --task fever, all sentences
+    of the pages found are read, one at a time, and those shown that the claim's label rests on. For research
+    only: a model's labels may be wrong, and none of this is medical advice.
     """
     from epicqa.claims.model import load_claim_model
     from epicqa.claims.retrieval import CONFIG, INDEX, settled
@@ -77,11 +93,19 @@ def verify_command(
     from epicqa.index.build import open_index
     from epicqa.running import default_index
 
+    check_options(
+        context,
+        task,
+        lambda name: ("fever",) if name in OPTIONS else ("scifact",) if name in _SCIFACT else TASKS,
+    )
     if index is not None and corpus is not None:
         raise EpicqaError("--index and --corpus both say where to search, expected one of them")
     claims = [*texts, *(read_claim_lines(claims_file) if claims_file else ())]
     if not claims:
         raise EpicqaError("no claim, expected a TEXT or --claims-file FILE")
+    if task == "fever":
+        verify_fever(claims, index, corpus, model, wiki, threads, show_all, form)
+        return
     config = load_config(config_file, {"index": index}, CONFIG)
     with steps(transient=True) as progress:
         progress("loading the model", 0, None)

@@ -10,6 +10,7 @@ import click
 
 from epicqa.cli.notices import warn
 from epicqa.cli.scoring import drawn, put
+from epicqa.cli.tasks import check_options
 from epicqa.errors import EpicqaError
 from epicqa.problems import Problem
 
@@ -34,17 +35,9 @@ def task_of(context: click.Context, task: str) -> str:
     Raises:
         EpicqaError: an option was given that the task has no use for.
     """
-    given = {
-        parameter.name: "/".join([parameter.opts[-1], *parameter.secondary_opts])
-        for parameter in context.command.params
-        if parameter.name
-        and context.get_parameter_source(parameter.name) == click.core.ParameterSource.COMMANDLINE
-    }
-    for name, option in given.items():
-        tasks = tuple(_DEFINITIONS) if name in _BOTH else _TASKS_OF.get(name, ("epicqa",))
-        if task not in tasks:
-            others = " or ".join(tasks)
-            raise EpicqaError(f"{option} is for --task {others}, expected none with --task {task}")
+    given = check_options(
+        context, task, lambda name: tuple(_DEFINITIONS) if name in _BOTH else _TASKS_OF.get(name, ("epicqa",))
+    )
     known = _DEFINITIONS[task]
     definition = str(context.params["definition"]) if "definition" in given else known[0]
     if definition not in known:

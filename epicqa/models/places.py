@@ -46,6 +46,10 @@ def resolve(name: str, organization: str = "sentence-transformers") -> Path:
     elif name == "epicqa":
         folder = RERANKER
     elif name == "claims":
+        if not CLAIMS.is_dir():
+            raise EpicqaError(
+                "no claim model comes with this version, expected one that epicqa claims train made"
+            )
         folder = CLAIMS
     elif name == "minilm":
         folder = _in_package(MINILM_PACKAGE)

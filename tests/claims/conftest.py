@@ -1,9 +1,11 @@
-"""Encoders of random weights that know a few words, for tests of claim models."""
+"""Encoders of random weights that know a few words, for tests of claim models, and a small Wikipedia."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from epicqa.index.build import Index, open_index
 
 WORDS = ("virus", "mask", "steel", "bat", "fever", "cough", "lung", "water", "yes", "no", "nothing", ".")
 _SIZES: dict[str, Any] = {
@@ -45,3 +47,11 @@ def roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vocabulary = {token: place for place, token in enumerate(tokens)}
     RobertaTokenizerFast(vocab=vocabulary, merges=[]).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def small(small_wiki: Path) -> Index:
+    """The index of the small made-up Wikipedia."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EPICQA_HOME", str(small_wiki))
+        return open_index("fever")

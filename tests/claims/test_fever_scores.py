@@ -24,7 +24,7 @@ from epicqa.claims.fever import (
     read_claims,
     read_predictions,
 )
-from epicqa.claims.fever_scores import DEFINITIONS, MEASURES, score_fever
+from epicqa.claims.fever_scores import DEFINITIONS, MEASURES, cohen_kappa, score_fever
 from epicqa.claims.scifact_scores import bootstrap
 from epicqa.errors import EpicqaError
 
@@ -293,3 +293,40 @@ def test_figures_of_many_sums_at_once() -> None:
     ]
     spread = bootstrap(scores, 200)
     assert list(spread) == list(MEASURES) and 0.3 < spread["fever_score"].deviation < 0.4
+
+
+_SAID = st.sampled_from([SUPPORTS, REFUTES, NOINFO])
+
+
+@given(st.lists(st.tuples(_SAID, _SAID), min_size=1, max_size=12))
+def test_kappa_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
+    gold = [
+        claim(place, label, *([] if label == NOINFO else [[A]])) for place, (label, _) in enumerate(pairs)
+    ]
+    predictions = of(*(said(place, label) for place, (_, label) in enumerate(pairs)))
+    found = {definition: score_fever(predictions, gold, definition).label_kappa for definition in DEFINITIONS}
+    assert len(set(found.values())) == 1
+    if len({label for pair in pairs for label in pair}) == 1:
+        assert found["by-id"] == 0
+    else:
+        assert found["by-id"] == pytest.approx(cohen_kappa_score(*zip(*pairs, strict=True)))
+
+
+def test_kappa_by_hand() -> None:
+    """Cohen's formula, with 20 and 15 of 50 in agreement: p_o = 0.7, p_e = 0.5 * 0.6 + 0.5 * 0.4."""
+    assert cohen_kappa(np.array([[20, 5], [10, 15]])) == pytest.approx(0.4)
+    assert cohen_kappa(np.zeros((2, 2), dtype=np.int64)) == 0
+
+
+def test_a_claim_without_a_prediction_agrees_with_nothing() -> None:
+    gold = [claim(1, SUPPORTS, [A]), claim(2, REFUTES, [A])]
+    assert score_fever(of(said(1, SUPPORTS)), gold, "by-id").confusion.tolist() == [
+        [1, 0, 0, 0],
+        [0, 0, 0, 1],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+    ]
+    # 0.5 of 0.25 by chance.
+    assert score_fever(of(said(1, SUPPORTS)), gold, "by-id").label_kappa == pytest.approx(0.25 / 0.75)

@@ -73,11 +73,6 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return built(folder, "few", folder / "wiki-001.jsonl")
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return built(tmp_path_factory.mktemp("small"), "small", GOLDEN / "wiki-pages")
-
-
 def test_a_page_by_its_title_however_it_is_spelled(few: Index) -> None:
     wiki = Wiki(few)
     for row, page in enumerate(PAGES):
@@ -90,6 +85,17 @@ def test_a_page_by_its_title_however_it_is_spelled(few: Index) -> None:
     for title in ("", "TIDE", "Tide (novel)", "x" * 10_000):
         assert wiki.page(title) is None
     assert wiki.film(0) == 1 and wiki.film(1) is None
+
+
+def test_a_row_by_page_and_line(few: Index) -> None:
+    wiki = Wiki(few)
+    row = wiki.row(Sentence("Tide (film)", 2))
+    assert row is not None and wiki.premise(row) == (
+        ("Tide_-LRB-film-RRB-", 2),
+        "[ Tide (film) ] It was shot in Vell .",
+    )
+    for absent in (Sentence("Tide (film)", 1), Sentence("Tide (film)", 3), Sentence("No page", 0)):
+        assert wiki.row(absent) is None
 
 
 @pytest.mark.parametrize(

@@ -115,4 +115,4 @@ def test_claims_without_evidence(epicqa: Callable, files: list[object]) -> None:
 
 def test_help(epicqa: Callable) -> None:
     assert "retrieve" in epicqa("claims", "--help").out
-    assert "epicqa claims retrieve ..." in epicqa("--help").out
+    assert "epicqa claims verify" in epicqa("--help").out

@@ -48,12 +48,13 @@ def test_tsv(epicqa: Callable, files: list[object]) -> None:
 def test_other_formats(epicqa: Callable, files: list[object]) -> None:
     table = epicqa("score", "p.jsonl", *files).out
     assert table.startswith("p.jsonl: FEVER, shared-task definition, 3 claims\n")
-    assert [line.split() for line in table.splitlines()[3:8]] == [
+    assert [line.split() for line in table.splitlines()[3:9]] == [
         ["fever_score", "0.6667", "2", "3"],
         ["label_accuracy", "0.6667", "2", "3"],
         ["evidence_precision", "0.7500", "1.5", "2"],
         ["evidence_recall", "1.0000", "2", "2"],
         ["evidence_f1", "0.8571", "-", "-"],
+        ["label_kappa", "0.5000", "-", "-"],
     ]
     rows = list(csv.reader(io.StringIO(epicqa("score", "p.jsonl", *files, "--format", "csv").out)))
     assert rows[0] == ["measure", "value"] and len(rows) == 6
@@ -61,6 +62,8 @@ def test_other_formats(epicqa: Callable, files: list[object]) -> None:
     record = json.loads(epicqa("score", "p.jsonl", *files, "--format", "json").out)
     assert (record["task"], record["definition"], record["claims"]) == ("fever", "shared-task", 3)
     assert record["counts"]["evidence_precision"] == {"right": 1.5, "of": 2}
+    # Two of three, a third by chance: it stands beside the measures, not among them.
+    assert record["label_kappa"] == 0.5 and list(record["values"]) == list(MEASURES)
     assert "evidence_f1" not in record["counts"] and "bootstrap" not in record
     done = epicqa("score", "p.jsonl", *files, "-o", "out.txt")
     assert (done.status, done.out, Path("out.txt").read_text()) == (0, "", table)
@@ -69,7 +72,9 @@ def test_other_formats(epicqa: Callable, files: list[object]) -> None:
 def test_bootstrap(epicqa: Callable, files: list[object]) -> None:
     done = epicqa("score", "p.jsonl", *files, "--format", "json", "--bootstrap")
     assert list(json.loads(done.out)["bootstrap"]) == list(MEASURES)
-    assert "bootstrap over claims" in epicqa("score", "p.jsonl", *files, "--bootstrap").out
+    table = epicqa("score", "p.jsonl", *files, "--bootstrap").out
+    assert "bootstrap over claims" in table
+    assert ["label_kappa", "0.5000", "-", "-", "-"] in [line.split() for line in table.splitlines()]
 
 
 def test_by_place_and_by_id(epicqa: Callable, files: list[object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from epicqa.claims import fever
 from epicqa.claims.examples import (
     Example,
     abstract_examples,
@@ -12,10 +13,14 @@ from epicqa.claims.examples import (
     rationale_examples,
     split,
 )
+from epicqa.claims.fever_examples import fever_examples
 from epicqa.claims.network import Kind
+from epicqa.claims.pages import spacy_entities
 from epicqa.claims.pairs import read_claim_pairs
 from epicqa.claims.retrieval import K, tfidf
 from epicqa.claims.scifact import read_abstracts, read_claims
+from epicqa.errors import EpicqaError
+from epicqa.index.build import Index
 
 # Sentences of an abstract without evidence that stand for a rationale, as the paper draws them.
 _SIMILAR = 2
@@ -29,6 +34,7 @@ def training_data(
     negatives: int,
     share: float,
     seed: int = 1,
+    more: Sequence[Example] = (),
 ) -> tuple[list[Example], list[Example]]:
     """What is trained on and what is held out, see `examples_of`; a group of claims lies in one of the two.
 
@@ -42,13 +48,16 @@ def training_data(
         negatives: abstracts of other claims to train on with each claim.
         share: of groups held out.
         seed: of what is drawn, and of what is held out.
+        more: examples of other files, such as `fever_examples_of`; they follow.
 
     Raises:
         EpicqaError: as `examples_of` and `epicqa.claims.examples.split`.
     """
-    kept, held = split(examples_of(kind, corpora, pairs, negatives=negatives, seed=seed), share, seed)
-    if held and kind == "joint" and negatives != K - 1:
-        _, held = split(examples_of(kind, corpora, pairs, negatives=K - 1, seed=seed), share, seed)
+    found = examples_of(kind, corpora, pairs, negatives=negatives, seed=seed)
+    kept, held = split([*found, *more], share, seed)
+    if held and kind == "joint" and corpora and negatives != K - 1:
+        found = examples_of(kind, corpora, pairs, negatives=K - 1, seed=seed)
+        _, held = split([*found, *more], share, seed)
     return kept, held
 
 
@@ -91,3 +100,38 @@ def examples_of(
     if pairs:
         examples += read_claim_pairs(pairs)
     return examples
+
+
+def fever_examples_of(
+    paths: Sequence[Path], index: Index, which: str, *, threads: int = 2, seed: int = 1
+) -> tuple[list[Example], list[str]]:
+    """`epicqa.claims.fever_examples.fever_examples` of files of FEVER's claims, in order.
+
+    Args:
+        paths: files of claims with labels.
+        index: of FEVER's pages.
+        which: set.
+        threads: for searching.
+        seed: of what is drawn.
+
+    Returns:
+        Examples, and what the user should know, a line each.
+
+    Raises:
+        EpicqaError: a file cannot be read or is not as it should be; there is no example; as
+            `fever_examples`.
+    """
+    named, note = spacy_entities()
+    examples = [
+        example
+        for path in paths
+        for example in fever_examples(
+            fever.read_claims(path), index, which, named=named, threads=threads, seed=seed
+        )
+    ]
+    if not examples:
+        raise EpicqaError(
+            f"index {index.name!r} has no sentence for the claims of {', '.join(map(str, paths))}, "
+            "expected an index of the pages that they are about"
+        )
+    return examples, [note] if note else []
