@@ -63,8 +63,8 @@ def index_command(
     """Build an index of documents in indexes/NAME; with no SOURCE, of the bundled sample.
 
     A SOURCE is a folder of EPIC-QA JSON files, a .json or .jsonl file of such documents, of plain
-    {"id", "title", "text"} or of SciFact's abstracts, as it is or as .gz, .xz or .zst, or a .tar.gz or .zip
-    of them. Documents that cannot be used are skipped, counted, and listed in report.jsonl of the index's
+    {"id", "title", "text"}, of SciFact's abstracts or FEVER's wiki pages, as it is or as .gz, .xz or .zst,
+    or a .tar.gz or .zip of them. Documents that cannot be used are skipped, counted, and listed in report.jsonl of the index's
     corpus.
     """
     if list_all:
