@@ -458,7 +458,10 @@ def test_an_interrupted_run_keeps_the_depths_that_its_budget_reached(
 def test_models_that_are_not_there(home: Path, few: str, plain: dict, tiny_reranker: Path) -> None:
     for name in ("reranker", "bi_encoder"):
         for model, message in (
-            ("./absent", "unknown model './absent', expected static, epicqa, claims, minilm, a model folder,"),
+            (
+                "./absent",
+                "unknown model './absent', expected static, epicqa, claims, minilm, a model folder,",
+            ),
             ("", f"{home}: no model there, expected modules.json or config.json"),
             ("json", "package json carries no model"),
         ):

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epicqa.claims.encoding import ClaimInput, windows_of
-from epicqa.claims.network import LABEL_ORDER, Network, Settings, batches_of, open_network, read_settings
+from epicqa.claims.network import (
+    LABEL_ORDER,
+    Network,
+    Reads,
+    Settings,
+    batches_of,
+    open_network,
+    read_settings,
+)
 from epicqa.errors import EpicqaError
 from epicqa.models.places import resolve
 from epicqa.models.precision import autocast_for, best_precision
+
+if TYPE_CHECKING:
+    from epicqa.claims.examples import Example
 
 # Tokens of one pass through the network, padding included.
 _TOKENS = {"cpu": 4096, "cuda": 65536}
@@ -62,10 +73,7 @@ class ClaimModel:
         import torch
 
         kind, reads = self.settings.kind, self.settings.reads
-        given = [
-            ClaimInput(one.claim if reads != "sentences" else "", one.sentences if reads != "claim" else ())
-            for one in inputs
-        ]
+        given = [shown(one, reads) for one in inputs]
         owners = list(range(len(given)))
         if kind == "rationale":
             owners = [place for place, one in enumerate(given) for _ in one.sentences]
@@ -102,6 +110,11 @@ class ClaimModel:
             return np.array([0.0, 1.0, 0.0])
         best: NDArray[np.float64] = labels[np.argmin(labels[:, 1])]
         return best
+
+
+def shown(one: ClaimInput | Example, reads: Reads) -> ClaimInput:
+    """What of a claim and sentences a model that reads so is given."""
+    return ClaimInput(one.claim if reads != "sentences" else "", one.sentences if reads != "claim" else ())
 
 
 def load_claim_model(name: str) -> ClaimModel:

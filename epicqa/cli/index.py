@@ -64,8 +64,8 @@ def index_command(
 
     A SOURCE is a folder of EPIC-QA JSON files, a .json or .jsonl file of such documents, of plain
     {"id", "title", "text"}, of SciFact's abstracts or FEVER's wiki pages, as it is or as .gz, .xz or .zst,
-    or a .tar.gz or .zip of them. Documents that cannot be used are skipped, counted, and listed in report.jsonl of the index's
-    corpus.
+    or a .tar.gz or .zip of them. Documents that cannot be used are skipped, counted, and listed in
+    report.jsonl of the index's corpus.
     """
     if list_all:
         _list(as_json)

@@ -11,12 +11,11 @@ import torch
 
 from epicqa.claims.encoding import ClaimInput, Window, windows_of
 from epicqa.claims.examples import Example
-from epicqa.claims.model import ClaimModel, Reading
+from epicqa.claims.model import ClaimModel, Reading, shown
 from epicqa.claims.network import (
     LABEL_ORDER,
     Kind,
     Network,
-    Reads,
     Settings,
     batches_of,
     longest_of,
@@ -116,7 +115,9 @@ class ClaimTask:
     def _loss(self, examples: Sequence[Example]) -> torch.Tensor:
         """The mean cross-entropy of the labels, and by its weight that of the sentences."""
         windows = windows_of(
-            self.tokenizer, [shown(one, self.recipe.reads) for one in examples], self.settings.max_length
+            self.tokenizer,
+            [shown(one, self.recipe.reads) for one in examples],
+            self.settings.max_length,
         )
         learner = self.learner
         of_labels, of_sentences = [], []
@@ -144,13 +145,6 @@ class ClaimTask:
         if of_sentences:
             loss = loss + self.recipe.sentence_weight * torch.cat(of_sentences).mean()
         return loss
-
-
-def shown(example: Example, reads: Reads) -> ClaimInput:
-    """What of an example a model that reads so is given."""
-    return ClaimInput(
-        example.claim if reads != "sentences" else "", example.sentences if reads != "claim" else ()
-    )
 
 
 def wanted(example: Example, window: Window, kind: Kind) -> tuple[str | None, tuple[bool, ...]]:
